@@ -1,0 +1,3 @@
+"""Cloche's version; the build reads it from here."""
+
+__version__ = "0.1.0"
