@@ -1,0 +1,135 @@
+"""Which interpreter a runtime's name means in an image: pure, by what the image says it has."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cloche.errors import RuntimeNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from cloche.images.base import Image
+
+DEFAULT = "python"
+DEFAULT_VERSIONS = {"python": (3, 12), "node": (20,), "bash": ()}
+"""The languages, in the order of preference, and the version meant where nobody names one."""
+ALIASES = {"py": "python", "nodejs": "node", "javascript": "node", "js": "node", "shell": "bash", "sh": "bash"}
+HOW_TO_GET_MORE = {
+    "python": "pyenv install {version}, or uv python install {version}",
+    "node": "nvm install {version}",
+    "bash": "apt-get install bash",
+}
+NAME = re.compile(r"\s*([a-z]+)[\s@:-]*v?((?:\d{1,4}\.){0,3}\d{1,4})?\s*", re.IGNORECASE | re.ASCII)
+FOUND = re.compile(r"([a-z]+)((?:\d+\.)*\d+)?")
+
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """An interpreter, chosen."""
+
+    name: str
+    """Language with version: `python3.12`."""
+    version: str
+    """Empty where the image does not tell."""
+    path: str
+    """The interpreter's own path inside."""
+    path_prefix: str
+    """The folder to put first in PATH, so that its usual names mean this one; empty where none is needed."""
+    note: str = ""
+    """Why it is not the default version, where it is not."""
+
+
+def resolve(name: str | None, image: Image) -> Runtime:
+    """The runtime that `name` (`python`, `python3.10`, `node@22`, `bash`; None: Python) means in `image`.
+
+    Raises: RuntimeNotFound.
+    """
+    wanted = NAME.fullmatch(DEFAULT if name is None else name)
+    language = _language(wanted[1]) if wanted else None
+    if wanted is None or language is None:
+        known = ", ".join(DEFAULT_VERSIONS)
+        raise RuntimeNotFound(
+            f"there is no runtime {name!r}; {_what_there_is(image)} "
+            f"Runtimes are {known}, with a version where one is wanted: 'python3.12', 'node@22'. "
+            "For another language use an image that has it"
+        )
+    version = _parse(wanted[2])
+    there = [found for found in map(split, image.interpreters) if found[0] == language]
+    matching = [found for _, found in there if found[: len(version)] == version]
+    if not matching:
+        raise RuntimeNotFound(_not_there(language, wanted[2], image))
+    chosen = _nearest(matching, DEFAULT_VERSIONS[language])
+    return _runtime(language, chosen, _note(language, version, chosen, image), image)
+
+
+def preference(runtime: str) -> tuple[int, bool, list[int]]:
+    """A sort key: languages as in the table; the default version, newer ones, then older ones from the newest."""
+    language, version = split(runtime)
+    default = DEFAULT_VERSIONS.get(language, ())
+    is_older = version < default
+    order = [*DEFAULT_VERSIONS, language].index(language)
+    return order, is_older, [-part if is_older else part for part in version]
+
+
+def split(runtime: str) -> tuple[str, Version]:
+    """`python3.12` as ("python", (3, 12))."""
+    match = FOUND.fullmatch(runtime)
+    if match is None:
+        raise ValueError(f"{runtime!r} is no runtime with version, as 'python3.12' is")
+    return match[1], _parse(match[2])
+
+
+def _language(word: str) -> str | None:
+    word = word.lower()
+    word = ALIASES.get(word, word)
+    return word if word in DEFAULT_VERSIONS else None
+
+
+def _parse(version: str | None) -> Version:
+    return tuple(int(part) for part in version.split(".")) if version else ()
+
+
+def _nearest(versions: Iterable[Version], default: Version) -> Version:
+    newer = [version for version in versions if version >= default]
+    return min(newer) if newer else max(versions)
+
+
+def _note(language: str, asked: Version, chosen: Version, image: Image) -> str:
+    default = DEFAULT_VERSIONS[language]
+    if not chosen or chosen == default or asked not in ((), default[: len(asked)]):
+        return ""
+    if asked == chosen:
+        return ""
+    return (
+        f"{language} {_text(default)} is the default and is not in image {image.name!r}: "
+        f"this is {_text(chosen)}, the nearest {'newer' if chosen > default else 'older'} one"
+    )
+
+
+def _runtime(language: str, version: Version, note: str, image: Image) -> Runtime:
+    name = language + _text(version)
+    path = image.interpreters[name]
+    prefix = "" if language == "bash" else posixpath.dirname(path)
+    return Runtime(name=name, version=_text(version), path=path, path_prefix=prefix, note=note)
+
+
+def _not_there(language: str, version: str | None, image: Image) -> str:
+    default = _text(DEFAULT_VERSIONS[language])
+    how = HOW_TO_GET_MORE[language].format(version=version or default)
+    asked = f"{language} {version}" if version else language
+    more = f"install it on this machine ({how})" if image.name == "host" else "use an image that has it"
+    return f"there is no {asked} in image {image.name!r}; {_what_there_is(image)} To get it, {more}"
+
+
+def _what_there_is(image: Image) -> str:
+    return f"it has {', '.join(image.interpreters) or 'no interpreter that we know'}."
+
+
+def _text(version: Version) -> str:
+    return ".".join(map(str, version))
