@@ -1,0 +1,49 @@
+// What the steps of the launcher share.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MAX_BINDS = 64, IDS = 65536 };
+
+struct bind {
+	const char *source;
+	const char *target; // inside the box, without the leading slash
+	bool writable;
+	bool owned; // its owner is the box's user inside; else only what everyone may read can be read
+	bool fresh; // the target is made in the box's own layer
+};
+
+struct plan {
+	const char *folder; // the box's own; the working directory
+	const char *mounts; // a host folder with disk, lower and root to mount on, seen only by us
+	const char *lower;
+	const char *pids_cgroup; // v1: the box's folder in the pids hierarchy
+	const char *tree_cgroup; // v2: the box's folder
+	const char *hide; // a mount that the runtime must not see
+	uint32_t first_id;
+	uint32_t user; // the id inside of the box's user
+	uint32_t pids;
+	struct bind binds[MAX_BINDS];
+	int bind_count;
+	char **runtime;
+};
+
+// Names what is about to be done; an error then says so. --fail-at makes the nth fail.
+void begin(const char *step);
+// Prints the step and errno, and ends: nothing that was made here outlives the process
+// but files and cgroups in known places, which the caller removes.
+_Noreturn void fail(const char *detail);
+// `result` where it is not negative.
+int must(int result, const char *detail);
+
+void make_network(void);
+// What is on disk as ids 0 to 65535 is the box's range.
+int open_range_mapping(uint32_t first_id);
+// What is on disk as that user's and group's is `outside`'s; all else is nobody's.
+int open_owner_mapping(uint32_t uid, uint32_t gid, uint32_t outside);
+int mount_disk(int id_mapping);
+void mount_rootfs(const struct plan *plan, int disk, int id_mapping);
+int open_runs(const struct plan *plan);
+void enter_tree(const struct plan *plan);
+int open_pids(const struct plan *plan);

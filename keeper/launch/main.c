@@ -1,0 +1,221 @@
+// cloche-launch: the privileged steps of making a box, then the OCI runtime.
+//
+// All mounts are made in a private mount namespace that only the box keeps alive, so that
+// a box that ends, or a launch that fails half-way, leaves no mount and no loop device.
+#define _GNU_SOURCE
+#include "launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+// What the keeper inherits; `engines/oci.py` tells it these numbers.
+enum { LISTEN_FD = 3, RUNS_FD = 4, JOIN_FD = 5 };
+
+static const char *current_step = "read the arguments";
+static int fail_at;
+static int steps;
+
+void begin(const char *step)
+{
+	current_step = step;
+	if (++steps != fail_at)
+		return;
+	errno = EIO;
+	fail("this failure was asked for");
+}
+
+_Noreturn void fail(const char *detail)
+{
+	fprintf(stderr, "%s: %s: %s\n", current_step, detail, strerror(errno));
+	exit(125);
+}
+
+int must(int result, const char *detail)
+{
+	if (result < 0)
+		fail(detail);
+	return result;
+}
+
+static uint32_t parse_number(const char *text)
+{
+	char *end;
+	errno = 0;
+	unsigned long value = strtoul(text, &end, 10);
+	if (!errno && !*end && end != text && value <= UINT32_MAX)
+		return (uint32_t)value;
+	errno = EINVAL;
+	fail(text);
+}
+
+static void add_bind(struct plan *plan, const char *flags, const char *source, const char *target)
+{
+	if (plan->bind_count == MAX_BINDS || target[0] != '/') {
+		errno = EINVAL;
+		fail(target);
+	}
+	plan->binds[plan->bind_count++] = (struct bind){
+		.source = source,
+		.target = target + 1,
+		.writable = strchr(flags, 'w') != NULL,
+		.owned = strchr(flags, 'o') != NULL,
+		.fresh = strchr(flags, 'f') != NULL,
+	};
+}
+
+static void parse(struct plan *plan, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *name = argv[i];
+		int left = argc - i - 1;
+		if (!strcmp(name, "--")) {
+			plan->runtime = argv + i + 1;
+			break;
+		}
+		if (!strcmp(name, "--bind") && left >= 3) {
+			add_bind(plan, argv[i + 1], argv[i + 2], argv[i + 3]);
+			i += 3;
+			continue;
+		}
+		if (left < 1) {
+			errno = EINVAL;
+			fail(name);
+		}
+		const char *value = argv[++i];
+		if (!strcmp(name, "--folder"))
+			plan->folder = value;
+		else if (!strcmp(name, "--mounts"))
+			plan->mounts = value;
+		else if (!strcmp(name, "--lower"))
+			plan->lower = value;
+		else if (!strcmp(name, "--pids-cgroup"))
+			plan->pids_cgroup = value;
+		else if (!strcmp(name, "--tree-cgroup"))
+			plan->tree_cgroup = value;
+		else if (!strcmp(name, "--hide"))
+			plan->hide = value;
+		else if (!strcmp(name, "--first-id"))
+			plan->first_id = parse_number(value);
+		else if (!strcmp(name, "--user"))
+			plan->user = parse_number(value);
+		else if (!strcmp(name, "--pids"))
+			plan->pids = parse_number(value);
+		else if (!strcmp(name, "--fail-at"))
+			fail_at = (int)parse_number(value);
+		else {
+			errno = EINVAL;
+			fail(name);
+		}
+	}
+	bool complete = plan->folder && plan->mounts && plan->lower && plan->tree_cgroup &&
+			plan->first_id && plan->pids && plan->runtime && plan->runtime[0];
+	if (complete)
+		return;
+	errno = EINVAL;
+	fail("an option is missing");
+}
+
+// The host listens before the box starts: a client may connect at once, and nothing in
+// the box can see or replace the socket.
+static int listen_for_clients(void)
+{
+	begin("listen for the keeper");
+	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "keeper.sock"};
+	int fd = must(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket");
+	must(fchmod(fd, 0600), "fchmod");
+	must(bind(fd, (struct sockaddr *)&address, sizeof address), "keeper.sock");
+	must(listen(fd, 256), "listen");
+	return fd;
+}
+
+static void enter_private_mounts(void)
+{
+	begin("make a private mount namespace");
+	must(unshare(CLONE_NEWNS), "unshare");
+	must(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL), "make / private");
+}
+
+// The kernel is to take boxes before the server. What sets it here makes it the least that any
+// process in the box can go back to: below the keeper's own score, a program would let the
+// keeper be killed in its place. Without the capability there is no such floor, and the keeper
+// stays where it is: nothing in the box can go lower either.
+static void set_oom_score(void)
+{
+	begin("set the out-of-memory score");
+	if (prctl(PR_CAPBSET_READ, CAP_SYS_RESOURCE) != 1)
+		return;
+	int fd = must(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC), "oom_score_adj");
+	must((int)write(fd, "500", 3), "oom_score_adj");
+	close(fd);
+}
+
+// Moves the keeper's descriptors to their numbers and closes every other one: what leaks
+// into a runtime has been a way out of it (CVE-2024-21626).
+static void hand_over(int listener, int runs, int join)
+{
+	begin("hand over descriptors");
+	int high[3] = {
+		must(fcntl(listener, F_DUPFD, 100), "dup"),
+		must(fcntl(runs, F_DUPFD, 100), "dup"),
+		join < 0 ? -1 : must(fcntl(join, F_DUPFD, 100), "dup"),
+	};
+	must(dup2(high[0], LISTEN_FD), "dup2");
+	must(dup2(high[1], RUNS_FD), "dup2");
+	if (join >= 0)
+		must(dup2(high[2], JOIN_FD), "dup2");
+	must(close_range(join < 0 ? JOIN_FD : JOIN_FD + 1, ~0U, 0), "close_range");
+}
+
+// A runtime copies itself and starts anew, lest a box write to its program (CVE-2019-5736).
+// On a mount that is read-only here it need not: that saves the time of an execve.
+static void protect_runtime(const char *program)
+{
+	begin("protect the OCI runtime's program");
+	int tree = must(open_tree(AT_FDCWD, program, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC), program);
+	struct mount_attr wanted = {.attr_set = MOUNT_ATTR_RDONLY};
+	must(mount_setattr(tree, "", AT_EMPTY_PATH, &wanted, sizeof wanted), program);
+	must(move_mount(tree, "", AT_FDCWD, program, MOVE_MOUNT_F_EMPTY_PATH), program);
+	close(tree);
+	must(setenv("_LIBCONTAINER_CLONED_BINARY", "1", 1), "setenv");
+}
+
+int main(int argc, char **argv)
+{
+	struct plan plan = {0};
+	parse(&plan, argc, argv);
+	umask(022);
+	begin("enter the sandbox's folder");
+	must(chdir(plan.folder), plan.folder);
+
+	int runs = open_runs(&plan);
+	enter_tree(&plan);
+	int listener = listen_for_clients();
+	int join = open_pids(&plan);
+	make_network();
+	enter_private_mounts();
+	int id_mapping = open_range_mapping(plan.first_id);
+	int disk = mount_disk(id_mapping);
+	mount_rootfs(&plan, disk, id_mapping);
+	if (plan.hide) {
+		// Writable: crun takes it for one more v1 hierarchy and makes its folders there.
+		begin("hide a mount from the runtime");
+		must(mount("tmpfs", plan.hide, "tmpfs", 0, "size=64k"), plan.hide);
+	}
+	set_oom_score();
+	protect_runtime(plan.runtime[0]);
+	hand_over(listener, runs, join);
+	begin("start the OCI runtime");
+	execv(plan.runtime[0], plan.runtime);
+	fail(plan.runtime[0]);
+}
