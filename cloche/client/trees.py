@@ -1,0 +1,179 @@
+"""Folders of this machine that files come from and go to.
+
+What is written is named by a sandbox, so it is hostile: every part of a name is checked and opened by itself,
+below a descriptor of the folder, without following links; nothing that exists is opened for writing.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Final, Literal, Self
+
+from cloche.errors import InvalidRequest, SandboxError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FRESH: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+MOST_PARTS: Final = 128
+MOST_NAME: Final = 255
+
+
+def split_name(name: bytes) -> tuple[bytes, ...]:
+    """The parts of a relative name that a sandbox gave.
+
+    Raises: SandboxError for one that could lead anywhere else.
+    """
+    parts = tuple(name.split(b"/"))
+    if len(parts) > MOST_PARTS:
+        raise SandboxError(
+            f"the sandbox has a name of {len(parts)} folders in each other; at most {MOST_PARTS} are taken"
+        )
+    for part in parts:
+        if part in (b"", b".", b"..") or b"\0" in part or len(part) > MOST_NAME:
+            raise SandboxError(f"the sandbox gave the name {name[:200]!r}, which is not one that can be made here")
+    return parts
+
+
+class TargetFolder:
+    """A folder of this machine that is filled with what a sandbox has."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = os.fspath(path)
+
+    def __enter__(self) -> Self:
+        """Made where it is missing, and must be empty: then nothing of yours can be in the way.
+
+        Raises: InvalidRequest.
+        """
+        with suppress(FileExistsError):
+            os.mkdir(self._path, 0o755)
+        try:
+            self._root = os.open(self._path, _FOLDER)
+        except OSError as error:
+            raise InvalidRequest(f"{self._path!r} is no folder that can be opened: {error.strerror}") from error
+        if os.listdir(self._root):
+            os.close(self._root)
+            raise InvalidRequest(f"the folder {self._path!r} is not empty; name one that is, or one to be made")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._root)
+
+    def make_folder(self, parts: tuple[bytes, ...]) -> None:
+        """Its owner can always look into it."""
+        with self._parent(parts) as parent:
+            os.mkdir(parts[-1], 0o755, dir_fd=parent)
+
+    def open_file(self, parts: tuple[bytes, ...], mode: int) -> IO[bytes]:
+        """A file that was not there; no more than permission bits are taken over."""
+        with self._parent(parts) as parent:
+            return open(os.open(parts[-1], _FRESH, mode & 0o755 | 0o600, dir_fd=parent), "wb", buffering=0)
+
+    def make_link(self, parts: tuple[bytes, ...], target: bytes) -> None:
+        """Only text: nothing here ever follows it."""
+        with self._parent(parts) as parent:
+            os.symlink(target, parts[-1], dir_fd=parent)
+
+    @contextmanager
+    def _parent(self, parts: tuple[bytes, ...]) -> Generator[int]:
+        folder = os.dup(self._root)
+        try:
+            for part in parts[:-1]:
+                inner = os.open(part, _FOLDER, dir_fd=folder)
+                os.close(folder)
+                folder = inner
+            yield folder
+        except OSError as error:
+            raise SandboxError(f"{b'/'.join(parts)[:200]!r} can't be made here: {error.strerror}") from error
+        finally:
+            os.close(folder)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceEntry:
+    """A file, folder or link of this machine, to be sent to a sandbox."""
+
+    name: str
+    """Relative to the folder that is sent."""
+    kind: Literal["file", "folder", "link"]
+    mode: int
+    target: str = ""
+    descriptor: int = -1
+    """Of a file, open for reading."""
+
+    def open(self) -> IO[bytes]:
+        """The file; whoever gets the entry opens and closes it."""
+        return open(self.descriptor, "rb")
+
+
+def find_source(path: str | os.PathLike[str]) -> SourceEntry:
+    """What is to be sent: a file, open, or a folder.
+
+    Raises: InvalidRequest.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError as error:
+        raise InvalidRequest(f"{os.fspath(path)!r} can't be read: {error.strerror}") from error
+    info = os.fstat(descriptor)
+    if stat.S_ISREG(info.st_mode):
+        return SourceEntry(name="", kind="file", mode=info.st_mode & 0o777, descriptor=descriptor)
+    os.close(descriptor)
+    if stat.S_ISDIR(info.st_mode):
+        return SourceEntry(name="", kind="folder", mode=info.st_mode & 0o777)
+    raise InvalidRequest(f"{os.fspath(path)!r} is neither a file nor a folder")
+
+
+def walk_source(path: str | os.PathLike[str]) -> Iterator[SourceEntry]:
+    """What is in a folder of this machine, folders before what is in them; no link is followed.
+
+    Raises: InvalidRequest.
+    """
+    try:
+        root = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise InvalidRequest(f"{os.fspath(path)!r} can't be opened: {error.strerror}") from error
+    try:
+        for folder, _, _, descriptor in os.fwalk(".", dir_fd=root, follow_symlinks=False):
+            for name in sorted(os.listdir(descriptor)):
+                entry = _source_entry(os.path.normpath(os.path.join(folder, name)), name, descriptor)
+                if entry:
+                    yield entry
+    finally:
+        os.close(root)
+
+
+def _source_entry(path: str, name: str, folder: int) -> SourceEntry | None:
+    info = os.lstat(name, dir_fd=folder)
+    mode = stat.S_IMODE(info.st_mode) & 0o777
+    if stat.S_ISDIR(info.st_mode):
+        return SourceEntry(name=path, kind="folder", mode=mode)
+    if stat.S_ISLNK(info.st_mode):
+        return SourceEntry(name=path, kind="link", mode=mode, target=os.readlink(name, dir_fd=folder))
+    if not stat.S_ISREG(info.st_mode):
+        return None
+    return SourceEntry(name=path, kind="file", mode=mode, descriptor=os.open(name, _READ, dir_fd=folder))
+
+
+@contextmanager
+def fresh_file(path: str | os.PathLike[str]) -> Generator[IO[bytes]]:
+    """A file that takes the place of what is at `path` when all of it is there, and not before."""
+    folder, name = os.path.split(os.path.abspath(path))
+    scratch = os.path.join(folder, f".{name[:200]}.{os.urandom(6).hex()}")
+    try:
+        descriptor = os.open(scratch, _FRESH, 0o644)
+    except OSError as error:
+        raise InvalidRequest(f"{os.fspath(path)!r} can't be written: {error.strerror}") from error
+    try:
+        with open(descriptor, "wb", buffering=0) as file:
+            yield file
+        os.replace(scratch, path)
+    except BaseException:
+        os.unlink(scratch)
+        raise

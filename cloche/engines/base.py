@@ -1,0 +1,91 @@
+"""What every engine does: make boxes and unmake them. All else goes through the keeper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from cloche.images.base import Image
+    from cloche.models import SandboxSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing that was looked at on this machine."""
+
+    name: str
+    ok: bool
+    found: str
+    repair: str = ""
+    """What to do where it is not ok, as a command where there is one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """A box as its engine needs to know it again; everything in it can be written as JSON."""
+
+    id: str
+    engine: str
+    """The name of the engine that made it, with its runtime: `embedded:crun`, `host`."""
+    folder: Path
+    """The box's own folder below CLOCHE_HOME/boxes; the engine may keep files in it."""
+    socket: Path
+    """Where its keeper listens."""
+    state: Mapping[str, str | int]
+    """What the engine wants back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """The kernel's own count of the limits that a box ran into; never the keeper's word."""
+
+    oom_kills: int = 0
+    pids_refused: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EngineUsage:
+    """What the kernel accounts to a box; None where the engine has no such account."""
+
+    memory_bytes: int | None
+    cpu_seconds: float | None
+
+
+class Engine(Protocol):
+    """Blocking and safe to call from several threads; asyncio callers use a thread."""
+
+    name: str
+
+    def check(self) -> list[Fact]:
+        """Try what a box needs on this machine."""
+        ...
+
+    def refuse(self, spec: SandboxSpec) -> None:
+        """Raises Unsupported for what this engine cannot enforce, InvalidRequest for what makes no sense."""
+        ...
+
+    def create(self, id: str, folder: Path, spec: SandboxSpec, image: Image) -> Box:
+        """Make and start a box whose keeper can be connected to at once; on failure nothing is left.
+
+        Raises: EngineError.
+        """
+        ...
+
+    def delete(self, box: Box) -> None:
+        """End it and remove all that belongs to it but its folder; a box that is gone is fine."""
+        ...
+
+    def is_alive(self, box: Box) -> bool:
+        """True while its keeper runs."""
+        ...
+
+    def events(self, box: Box) -> Events: ...
+
+    def usage(self, box: Box) -> EngineUsage: ...
+
+
+Enforced = Literal["kernel", "keeper", "no"]

@@ -1,0 +1,185 @@
+"""Where this machine's cgroups are, and what is done with a box's: limits are the OCI runtime's work."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from cloche.errors import EngineError
+
+PARENT = "cloche"
+NEEDED = ("cpu", "memory", "pids")
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchies:
+    """The cgroup mounts of this machine."""
+
+    v1: dict[str, Path]
+    """Controller to mount point."""
+    v2: Path | None
+    v2_controllers: frozenset[str]
+
+    @property
+    def unified(self) -> bool:
+        """True where the limits are v2's; otherwise its tree, if any, serves to end executions."""
+        return "memory" in self.v2_controllers and "pids" in self.v2_controllers
+
+    @property
+    def kind(self) -> str:
+        if self.unified:
+            return "v2"
+        return "hybrid" if self.v2 else "v1"
+
+    def missing(self) -> list[str]:
+        """The controllers that a box needs and this machine does not offer."""
+        have = self.v2_controllers if self.unified else self.v1.keys()
+        return [name for name in NEEDED if name not in have]
+
+
+def parse_mounts(mountinfo: str) -> tuple[dict[str, Path], Path | None]:
+    """The v1 mounts by controller, and the v2 mount, of a /proc/self/mountinfo."""
+    v1: dict[str, Path] = {}
+    v2: Path | None = None
+    for line in mountinfo.splitlines():
+        left, _, right = line.partition(" - ")
+        kind, _, options = right.split(" ", 2)
+        mount = Path(left.split(" ")[4])
+        if kind == "cgroup2":
+            v2 = v2 or mount
+        elif kind == "cgroup":
+            for option in options.split(","):
+                if option not in ("rw", "ro", "xattr"):
+                    v1.setdefault(option.removeprefix("name="), mount)
+    return v1, v2
+
+
+@cache
+def find_hierarchies() -> Hierarchies:
+    """Read once; mounts of cgroups do not move while a machine runs."""
+    v1, v2 = parse_mounts(Path("/proc/self/mountinfo").read_text())
+    controllers = (v2 / "cgroup.controllers").read_text().split() if v2 else []
+    return Hierarchies(v1, v2, frozenset(controllers))
+
+
+@dataclass(frozen=True, slots=True)
+class BoxCgroup:
+    """The cgroups of one box."""
+
+    id: str
+    hierarchies: Hierarchies
+
+    @property
+    def path(self) -> str:
+        """Below every hierarchy's root."""
+        return f"/{PARENT}/{self.id}"
+
+    @property
+    def tree(self) -> Path:
+        """The box in the v2 tree: all its processes are in it, so it can be killed as one."""
+        if self.hierarchies.v2 is None:
+            raise EngineError(
+                "no cgroup2 file system is mounted; mount one: mount -t cgroup2 none /sys/fs/cgroup/unified"
+            )
+        return self.hierarchies.v2 / PARENT / self.id
+
+    def folder(self, controller: str) -> Path:
+        if self.hierarchies.unified:
+            return self.tree
+        return self.hierarchies.v1[controller] / PARENT / self.id
+
+    def prepare(self) -> None:
+        """Make the parents, with the controllers passed down where v2 wants that."""
+        h = self.hierarchies
+        parent = self.tree.parent
+        parent.mkdir(exist_ok=True)
+        if not h.unified:
+            self.folder("pids").parent.mkdir(exist_ok=True)
+            return
+        for folder in (parent.parent, parent):
+            (folder / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in NEEDED))
+
+    def is_populated(self) -> bool:
+        try:
+            return "populated 1" in (self.tree / "cgroup.events").read_text()
+        except FileNotFoundError:
+            return False
+
+    def kill(self, timeout: float = 10) -> None:
+        """End every process of the box, whatever it does about signals, and wait until that is so."""
+        try:
+            with (self.tree / "cgroup.events").open() as events:
+                (self.tree / "cgroup.kill").write_text("1")
+                poll = select.poll()
+                poll.register(events, select.POLLPRI)
+                deadline = time.monotonic() + timeout
+                while "populated 1" in events.read():
+                    if time.monotonic() > deadline:
+                        raise EngineError(f"sandbox {self.id}: processes are left {timeout:g} s after SIGKILL")
+                    poll.poll(100)
+                    events.seek(0)
+        except FileNotFoundError:
+            return
+
+    def remove(self) -> None:
+        """Remove the empty cgroups from every hierarchy."""
+        h = self.hierarchies
+        mounts = {h.v2} if h.unified else {h.v2, *h.v1.values()}
+        for mount in mounts:
+            if mount is not None:
+                _remove_tree(mount / PARENT / self.id)
+
+    def events(self) -> tuple[int, int]:
+        """How often the kernel ended a process for want of memory, and refused one: (oom, pids)."""
+        if self.hierarchies.unified:
+            oom = _read_counter(self.tree / "memory.events", "oom_kill")
+        else:
+            oom = _read_counter(self.folder("memory") / "memory.oom_control", "oom_kill")
+        return oom, _read_counter(self.folder("pids") / "runs" / "pids.events", "max")
+
+    def usage(self) -> tuple[int, float]:
+        """Memory in octets and CPU time in seconds."""
+        if self.hierarchies.unified:
+            memory = int((self.tree / "memory.current").read_text())
+            return memory, _read_counter(self.tree / "cpu.stat", "usage_usec") / 1e6
+        memory = int((self.folder("memory") / "memory.usage_in_bytes").read_text())
+        return memory, int((self.folder("cpuacct") / "cpuacct.usage").read_text()) / 1e9
+
+
+def _read_counter(path: Path, name: str) -> int:
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        return 0
+    for line in text.splitlines():
+        key, _, value = line.partition(" ")
+        if key == name:
+            return int(value)
+    return 0
+
+
+def _remove_tree(folder: Path) -> None:
+    """Deepest first; the kernel may need a moment to forget processes that have just ended."""
+    try:
+        with os.scandir(folder) as entries:
+            children = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except FileNotFoundError:
+        return
+    for child in children:
+        _remove_tree(Path(child))
+    deadline = time.monotonic() + 5
+    while True:
+        try:
+            folder.rmdir()
+            return
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > deadline:
+                raise EngineError(f"cannot remove the cgroup {folder}: {error.strerror}") from error
+        time.sleep(0.001)

@@ -1,0 +1,145 @@
+"""The hardened OCI config.json, built whole: the same for every OCI runtime."""
+
+from __future__ import annotations
+
+import platform
+import resource
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from cloche.engines.seccomp import make_profile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cloche.models import Limits, SandboxSpec
+
+IDS = 65_536
+# Processes that the box's limit does not count: the keeper and its helpers.
+KEEPER_PIDS = 80
+KEEPER_CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SETPCAP")
+# What package managers need when they run as root of the box's own user namespace.
+ROOT_CAPABILITIES = {
+    "CAP_CHOWN": 0,
+    "CAP_DAC_OVERRIDE": 1,
+    "CAP_FOWNER": 3,
+    "CAP_FSETID": 4,
+    "CAP_SETGID": 6,
+    "CAP_SETUID": 7,
+}
+CPU_PERIOD_US = 100_000
+
+MASKED = """
+acpi asound config.gz cmdline diskstats driver dynamic_debug interrupts iomem ioports kallsyms kcore key-users keys
+kmsg kpagecgroup kpagecount kpageflags latency_stats modules mtrr pagetypeinfo partitions sched_debug scsi slabinfo
+swaps sysrq-trigger sys/kernel/random/boot_id timer_list timer_stats vmallocinfo
+""".split()
+READ_ONLY = ("bus", "fs", "irq", "sys")
+
+
+def make_config(
+    spec: SandboxSpec, *, root: str, keeper_argv: Sequence[str], first_id: int, cgroup: str, open_files: int
+) -> dict[str, Any]:
+    """A config.json for one box, whose root file system is complete but for /proc and /dev."""
+    return {
+        "ociVersion": "1.0.2",
+        "root": {"path": root, "readonly": False},
+        "hostname": "cloche",
+        "process": _make_process(spec, keeper_argv, open_files),
+        "mounts": _make_mounts(spec.limits),
+        "linux": {
+            "namespaces": [{"type": kind} for kind in ("pid", "mount", "ipc", "uts", "user", "cgroup")],
+            "uidMappings": [{"containerID": 0, "hostID": first_id, "size": IDS}],
+            "gidMappings": [{"containerID": 0, "hostID": first_id, "size": IDS}],
+            "cgroupsPath": cgroup,
+            "resources": _make_resources(spec.limits),
+            "sysctl": _make_sysctl(spec.limits),
+            "rootfsPropagation": "private",
+            "maskedPaths": [f"/proc/{name}" for name in MASKED],
+            "readonlyPaths": [f"/proc/{name}" for name in READ_ONLY],
+            "seccomp": make_filter(allows_set_id(spec)),
+        },
+    }
+
+
+@cache
+def make_filter(allow_set_id: bool) -> dict[str, Any]:
+    """The `seccomp` object for this machine."""
+    return make_profile(platform.machine(), allow_set_id=allow_set_id)
+
+
+def allows_set_id(spec: SandboxSpec) -> bool:
+    """Not where a folder of the host is writable: there such a file would outlive the box."""
+    return spec.workspace_access != "rw"
+
+
+def root_capability_mask(spec: SandboxSpec) -> int:
+    """What a process of the box's root keeps; nothing in a box made for the ordinary user."""
+    return sum(1 << number for number in ROOT_CAPABILITIES.values()) if spec.user == "root" else 0
+
+
+def _make_process(spec: SandboxSpec, keeper_argv: Sequence[str], open_files: int) -> dict[str, Any]:
+    limits = spec.limits
+    capabilities = {*KEEPER_CAPABILITIES, *(ROOT_CAPABILITIES if spec.user == "root" else ())}
+    names = sorted(capabilities)
+    ceilings = {
+        "CORE": 1,  # with 0 a crash handler of the host's would be started: see core(5)
+        "NOFILE": open_files,
+        "FSIZE": limits.disk_mb << 20,
+        "MEMLOCK": 64 << 10,
+        "MSGQUEUE": 0,
+        "SIGPENDING": 1024,
+        "NPROC": 4 * (limits.pids + KEEPER_PIDS),
+        "RTPRIO": 0,
+        "NICE": 0,
+    }
+    return {
+        "terminal": False,
+        "user": {"uid": 0, "gid": 0},
+        "args": list(keeper_argv),
+        "env": ["PATH=/usr/bin:/bin"],
+        "cwd": "/",
+        "capabilities": {"bounding": names, "effective": names, "permitted": names, "inheritable": [], "ambient": []},
+        "rlimits": [{"type": f"RLIMIT_{name}", "hard": value, "soft": value} for name, value in ceilings.items()],
+        "noNewPrivileges": True,
+    }
+
+
+def _make_mounts(limits: Limits) -> list[dict[str, Any]]:
+    shared_memory = max(1, limits.memory_mb // 2)
+    return [
+        _mount("/proc", "proc", "nosuid", "noexec", "nodev"),
+        _mount("/dev", "tmpfs", "nosuid", "noexec", "strictatime", "mode=755", "size=64k", "nr_inodes=64"),
+        _mount(
+            "/dev/pts", "devpts", "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5", "max=16"
+        ),
+        _mount(
+            "/dev/shm", "tmpfs", "nosuid", "noexec", "nodev", "mode=1777", f"size={shared_memory}m", "nr_inodes=4096"
+        ),
+    ]
+
+
+def _mount(target: str, kind: str, *options: str) -> dict[str, Any]:
+    return {"destination": target, "type": kind, "source": kind, "options": list(options)}
+
+
+def _make_sysctl(limits: Limits) -> dict[str, str]:
+    """Memory that belongs to no process can't be had back by ending one: System V objects get little of it."""
+    pages = (limits.memory_mb << 20) // resource.getpagesize()
+    return {
+        "kernel.shm_rmid_forced": "1",
+        "kernel.shmall": str(pages // 2),
+        "kernel.msgmni": str(max(1, limits.memory_mb // 4)),
+        "kernel.msgmnb": "16384",
+        "kernel.sem": f"250 {250 * limits.memory_mb} 100 {limits.memory_mb}",
+    }
+
+
+def _make_resources(limits: Limits) -> dict[str, Any]:
+    memory = limits.memory_mb << 20
+    return {
+        "devices": [{"allow": False, "access": "rwm"}],
+        "memory": {"limit": memory, "swap": memory},
+        "cpu": {"period": CPU_PERIOD_US, "quota": int(limits.cpus * CPU_PERIOD_US)},
+        "pids": {"limit": limits.pids + KEEPER_PIDS},
+    }

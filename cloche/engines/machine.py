@@ -1,0 +1,78 @@
+"""What the embedded engine needs of this machine, looked at without making a box."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from cloche.engines.base import Fact
+from cloche.engines.cgroups import find_hierarchies
+from cloche.engines.seccomp import ARCHITECTURES
+
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# Overlay over id-mapped layers came with it.
+OLDEST_KERNEL = (5, 19)
+
+
+def find_program(name: str) -> str | None:
+    """Its path; system folders count even where PATH leaves them out."""
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:{SYSTEM_PATH}")
+
+
+def look_at_machine(runtime: str) -> list[Fact]:
+    """Each thing that a box needs, whether it is there, and how to get it."""
+    return [_user(), _machine(), _kernel(), _cgroups(), _runtime(runtime), _mkfs(), _loop(), _user_namespaces()]
+
+
+def _user() -> Fact:
+    return Fact("user", os.geteuid() == 0, f"uid {os.geteuid()}", "run as root")
+
+
+def _machine() -> Fact:
+    found = platform.machine()
+    return Fact("machine", found in ARCHITECTURES, found, f"one of: {', '.join(ARCHITECTURES)}")
+
+
+def _kernel() -> Fact:
+    release = platform.release()
+    version = tuple(int(part) for part in re.findall(r"\d+", release)[:2])
+    return Fact("kernel", version >= OLDEST_KERNEL, release, "Linux 5.19 or newer is needed for id-mapped layers")
+
+
+def _cgroups() -> Fact:
+    hierarchies = find_hierarchies()
+    missing = hierarchies.missing()
+    if missing:
+        return Fact(
+            "cgroups", False, f"{hierarchies.kind}, without {', '.join(missing)}", "mount them, or boot with cgroup v2"
+        )
+    if hierarchies.v2 is None:
+        return Fact("cgroups", False, "v1 only", "mkdir -p /run/cgroup2 && mount -t cgroup2 none /run/cgroup2")
+    return Fact("cgroups", True, hierarchies.kind)
+
+
+def _runtime(name: str) -> Fact:
+    program = find_program(name)
+    if program is None:
+        return Fact(name, False, "not installed", f"apt-get install {name}")
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=10)
+    return Fact(name, said.returncode == 0, (said.stdout or said.stderr).partition("\n")[0])
+
+
+def _mkfs() -> Fact:
+    program = find_program("mkfs.ext4")
+    return Fact("mkfs.ext4", program is not None, program or "not installed", "apt-get install e2fsprogs")
+
+
+def _loop() -> Fact:
+    there = Path("/dev/loop-control").exists()
+    return Fact("loop devices", there, "/dev/loop-control" if there else "missing", "modprobe loop")
+
+
+def _user_namespaces() -> Fact:
+    limit = int(Path("/proc/sys/user/max_user_namespaces").read_text())
+    return Fact("user namespaces", limit > 0, f"at most {limit}", "sysctl -w user.max_user_namespaces=10000")

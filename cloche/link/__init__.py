@@ -1,0 +1,1 @@
+"""The host's end of the keeper's protocol: `frames` are the octets, `connection` moves them."""

@@ -1,0 +1,59 @@
+"""Removing a folder that a sandbox could write to: no link is followed, no depth is too deep."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove it with all that is in it; one that is gone is fine.
+
+    Folders within are first moved up to the top: two descriptors do, however deep it is.
+    """
+    try:
+        top = os.open(folder, _OPEN)
+    except FileNotFoundError:
+        return
+    try:
+        while folders := _empty(top, top):
+            for name in folders:
+                _remove_one(top, name)
+    finally:
+        os.close(top)
+    os.rmdir(folder)
+
+
+def _remove_one(top: int, name: str) -> None:
+    # Its owner may have taken their own rights away; the owner is us.
+    with suppress(PermissionError):
+        os.chmod(name, 0o700, dir_fd=top)
+    inner = os.open(name, _OPEN, dir_fd=top)
+    try:
+        _empty(inner, top)
+    finally:
+        os.close(inner)
+    os.rmdir(name, dir_fd=top)
+
+
+def _empty(folder: int, top: int) -> list[str]:
+    """Removes its files, moves its folders to `top`; names those that are there already."""
+    folders: list[str] = []
+    for name in os.listdir(folder):
+        if not stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode):
+            os.unlink(name, dir_fd=folder)
+        elif folder == top:
+            folders.append(name)
+        else:
+            with suppress(PermissionError):
+                os.chmod(name, 0o700, dir_fd=folder)
+            os.rename(name, secrets.token_hex(16), src_dir_fd=folder, dst_dir_fd=top)
+    return folders

@@ -1,0 +1,92 @@
+"""What a sandbox is to be: made from what a caller asked for, and checked."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from cloche.errors import InvalidRequest
+from cloche.models import SandboxSpec
+from cloche.sandboxes.limits import choose_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cloche.models import WorkspaceAccess
+
+MAX_ENVIRONMENT: Final = 512 << 10
+MAX_VARIABLES: Final = 2048
+_NAME: Final = re.compile(r"[\w .:@/+-]{1,64}")
+
+
+def make_spec(
+    *,
+    limits: Mapping[str, Any],
+    image: str = "host",
+    engine: str = "embedded",
+    env: Mapping[str, str] | None = None,
+    user: str = "user",
+    workspace: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+) -> SandboxSpec:
+    """The whole of it, with nothing left to guess; `limits` holds those that were asked for.
+
+    Raises: InvalidRequest.
+    """
+    if name is not None and not _NAME.fullmatch(name):
+        raise InvalidRequest(f"name is {name!r}; 1 to 64 letters, digits, spaces and .:@/+-_ were expected")
+    folder, access = parse_workspace(workspace)
+    return SandboxSpec(
+        image=image,
+        engine=engine,
+        limits=choose_limits(limits),
+        explicit=frozenset(limits),
+        env=check_environment(env or {}),
+        user=check_user(user),
+        workspace=folder,
+        workspace_access=access,
+        name=name,
+    )
+
+
+def check_user(user: str) -> Literal["user", "root"]:
+    """Raises InvalidRequest for a user that no sandbox has."""
+    if user == "user" or user == "root":
+        return user
+    raise InvalidRequest(f"user is {user!r}; 'user' or 'root' was expected")
+
+
+def check_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """Raises InvalidRequest for names and values that no process can be given."""
+    for name, value in env.items():
+        if not isinstance(name, str) or not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidRequest(f"env has {name!r}: {value!r}; strings were expected")
+        if not name or "=" in name or "\0" in name or "\0" in value:
+            raise InvalidRequest(f"env has {name!r}: no '=' is possible in a name, no NUL in name or value")
+    size = sum(len(name) + len(value) + 2 for name, value in env.items())
+    if size > MAX_ENVIRONMENT or len(env) > MAX_VARIABLES:
+        raise InvalidRequest(
+            f"env has {len(env)} variables of {size} octets; at most {MAX_VARIABLES} of {MAX_ENVIRONMENT} are possible"
+        )
+    return dict(env)
+
+
+def parse_workspace(text: str | os.PathLike[str] | None) -> tuple[str | None, WorkspaceAccess]:
+    """`/path`, `/path:ro` or `/path:rw` as folder and access; read-only where nothing is said.
+
+    Raises: InvalidRequest.
+    """
+    if text is None:
+        return None, "none"
+    path, access = os.fspath(text), "ro"
+    if path.endswith((":ro", ":rw")):
+        path, access = path[:-3], path[-2:]
+    if not os.path.isabs(path):
+        raise InvalidRequest(f"workspace is {path!r}; an absolute path was expected")
+    real = os.path.realpath(path)
+    if not os.path.isdir(real):
+        raise InvalidRequest(f"workspace is {path!r}, which is no folder on this machine")
+    if real == "/":
+        raise InvalidRequest("workspace is '/'; that would show the whole machine: name a folder in it")
+    return real, "rw" if access == "rw" else "ro"

@@ -1,0 +1,180 @@
+"""Both kinds of connection against a peer on a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from cloche.errors import ProtocolError
+from cloche.link import frames
+from cloche.link.async_connection import AsyncConnection
+from cloche.link.connection import Connection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from pathlib import Path
+
+SECONDS = 5.0
+
+
+@contextmanager
+def serve(path: Path, answer: Callable[[socket.socket], object]) -> Generator[str]:
+    """A keeper that takes one connection and does this with it."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+
+        def work() -> None:
+            peer, _ = listener.accept()
+            with peer:
+                answer(peer)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        yield str(path)
+        thread.join()
+
+
+class Blocking:
+    """The async connection, driven to its end at each call: one test for both."""
+
+    def __init__(self) -> None:
+        self.runner = asyncio.Runner()
+
+    def open(self, path: str, timeout: float) -> Any:
+        connection = self.runner.run(AsyncConnection.open(path, timeout))
+        runner = self.runner
+
+        class Driven:
+            def __getattr__(self, name: str) -> Any:
+                method = getattr(connection, name)
+
+                async def call(*args: Any) -> Any:
+                    found = method(*args)
+                    return await found if asyncio.iscoroutine(found) else found
+
+                return lambda *args: runner.run(call(*args))  # pyright: ignore[reportUnknownLambdaType, reportUnknownVariableType]
+
+        return Driven()
+
+
+@pytest.fixture(params=["blocking", "asyncio"])
+def opener(request: pytest.FixtureRequest) -> Generator[Any]:
+    if request.param == "blocking":
+        yield Connection
+        return
+    driven = Blocking()
+    yield driven
+    driven.runner.close()
+
+
+def test_a_reply_follows_a_request(tmp_path: Path, opener: Any) -> None:
+    def answer(peer: socket.socket) -> None:
+        assert peer.recv(100) == frames.encode(frames.Ports())
+        peer.sendall(frames.encode(frames.Ok(7)))
+
+    with serve(tmp_path / "s", answer) as path:
+        connection = opener.open(path, SECONDS)
+        assert connection.send(frames.encode(frames.Ports()))
+        assert connection.receive(SECONDS) == frames.Ok(7)
+        connection.close()
+
+
+def test_a_path_that_is_too_long_for_an_address_can_be_connected_to(tmp_path: Path, opener: Any) -> None:
+    folder = tmp_path / ("a" * 120)
+    folder.mkdir()
+    with serve(tmp_path / "s", lambda peer: peer.sendall(frames.encode(frames.End()))):
+        (tmp_path / "s").rename(folder / "s")
+        connection = opener.open(str(folder / "s"), SECONDS)
+        assert connection.receive(SECONDS) == frames.End()
+        connection.close()
+
+
+def test_nobody_there_is_a_refused_connection(tmp_path: Path, opener: Any) -> None:
+    with pytest.raises(ConnectionRefusedError):
+        opener.open(str(tmp_path / "none"), SECONDS)
+
+
+def test_a_keeper_that_says_nothing_is_not_waited_for(tmp_path: Path, opener: Any) -> None:
+    with serve(tmp_path / "s", lambda peer: peer.recv(1)) as path:
+        connection = opener.open(path, SECONDS)
+        before = time.monotonic()
+        with pytest.raises(TimeoutError):
+            connection.receive(0.05)
+        assert time.monotonic() - before < SECONDS
+        connection.close()
+
+
+def test_a_keeper_that_hangs_up_is_an_error(tmp_path: Path, opener: Any) -> None:
+    with serve(tmp_path / "s", lambda peer: peer.sendall(b"\x05\0\0")) as path:
+        connection = opener.open(path, SECONDS)
+        with pytest.raises(ConnectionResetError):
+            connection.receive(SECONDS)
+        connection.close()
+
+
+def test_what_a_keeper_said_before_it_hung_up_can_still_be_read(tmp_path: Path, opener: Any) -> None:
+    with serve(tmp_path / "s", lambda peer: peer.sendall(frames.encode(frames.Error(28, b"full")))) as path:
+        connection = opener.open(path, SECONDS)
+        while connection.send(bytes(100_000)):
+            pass
+        assert connection.receive(SECONDS) == frames.Error(28, b"full")
+        connection.close()
+
+
+def test_nonsense_is_told(tmp_path: Path, opener: Any) -> None:
+    with serve(tmp_path / "s", lambda peer: peer.sendall(b"HTTP/1.1 400 Bad Request\r\n")) as path:
+        connection = opener.open(path, SECONDS)
+        with pytest.raises(ProtocolError):
+            connection.receive(SECONDS)
+        connection.close()
+
+
+def test_input_is_fed_while_output_comes(tmp_path: Path, opener: Any) -> None:
+    size = 8 << 20
+
+    def echo(peer: socket.socket) -> None:
+        left = size + 8 * 5
+        while left:
+            data = peer.recv(min(left, 1 << 16))
+            left -= len(data)
+            peer.sendall(frames.encode(frames.Stdout(data)))
+
+    with serve(tmp_path / "s", echo) as path:
+        connection = opener.open(path, SECONDS)
+        connection.feed(frames.encode(frames.Stdin(bytes(1 << 20))) for _ in range(8))
+        seen = 0
+        while seen < size + 8 * 5:
+            seen += len(connection.receive(SECONDS).data)
+        connection.close()
+
+
+def test_a_connection_can_be_closed_while_it_feeds_a_peer_that_does_not_read(tmp_path: Path, opener: Any) -> None:
+    with serve(tmp_path / "s", lambda peer: (peer.sendall(frames.encode(frames.Ok(0))), peer.recv(1, socket.MSG_PEEK))) as path:
+        connection = opener.open(path, SECONDS)
+        connection.feed(bytes(1 << 20) for _ in range(64))
+        assert connection.receive(SECONDS) == frames.Ok(0)
+        connection.close()
+
+
+def test_raw_octets_follow_the_last_frame(tmp_path: Path, opener: Any) -> None:
+    def answer(peer: socket.socket) -> None:
+        peer.sendall(frames.encode(frames.Ok(0)) + b"at once")
+        assert peer.recv(10) == b"question"
+        peer.sendall(b"answer")
+
+    with serve(tmp_path / "s", answer) as path:
+        connection = opener.open(path, SECONDS)
+        connection.receive(SECONDS)
+        assert connection.read() == b"at once"
+        connection.write(b"question")
+        connection.end_writing()
+        assert connection.read() == b"answer"
+        assert connection.read() == b""
+        connection.close()

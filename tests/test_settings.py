@@ -1,0 +1,42 @@
+"""Where things are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cloche import settings
+from cloche.errors import EngineError, InvalidRequest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_home_is_made_so_that_others_pass_but_do_not_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLOCHE_HOME", str(tmp_path / "a" / "b"))
+    assert settings.home().stat().st_mode & 0o777 == 0o711
+
+
+def test_a_relative_home_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLOCHE_HOME", "somewhere")
+    with pytest.raises(InvalidRequest, match="'somewhere'; an absolute path"):
+        settings.home()
+
+
+def test_an_ordinary_user_has_a_home_among_their_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CLOCHE_HOME", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert settings.home() == tmp_path / "cloche"
+
+
+def test_a_missing_keeper_is_told_with_its_repair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLOCHE_KEEPER", str(tmp_path / "none"))
+    with pytest.raises(EngineError, match="make build"):
+        settings.keeper_path()
+
+
+def test_each_program_has_a_variable_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLOCHE_LAUNCH", "/bin/true")
+    assert str(settings.launch_path()) == "/bin/true"
