@@ -31,6 +31,7 @@ check: .venv/installed-dev
 	$(BIN)/ruff format --check --quiet . || { echo 'not formatted; run: .venv/bin/ruff format .' >&2; exit 1; }
 	$(BIN)/pyright --warnings
 	$(BIN)/python tools/generate_sync.py --check
+	$(BIN)/python tools/generate_guarantees.py --check
 	gcc $(C_CHECK) $(PROGRAM_SOURCES)
 	gcc $(C_CHECK) $(LAUNCH_SOURCES)
 	echo 'make check: all is well'

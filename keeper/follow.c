@@ -17,12 +17,16 @@ enum {
 
 static void send_started(struct conn *conn, const struct run *run)
 {
-    conn_send(conn, &(struct frame){
-                        .type = STARTED,
-                        .pid = (uint32_t)run->pid,
-                        .started_ns = run->started_clock_ns,
-                        .offset = conn->offset,
-                    });
+    struct frame frame = {
+        .type = STARTED,
+        .pid = (uint32_t)run->pid,
+        .started_ns = run->started_clock_ns,
+        .offset = conn->offset,
+    };
+    if (conn->is_owner)
+        conn_send_lazily(conn, &frame);
+    else
+        conn_send(conn, &frame);
 }
 
 void follow_started(struct run *run)

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "conn.h"
 #include "options.h"
+#include "ready.h"
 #include "run.h"
 #include "streams.h"
 
@@ -189,6 +190,7 @@ static void serve(void)
 {
     uint64_t end_ms = 0;
     for (;;) {
+        ready_prepare(&keeper);
         loop_turn(&keeper.loop, conns_flush, &keeper);
         if (!keeper.is_ending)
             continue;
@@ -214,7 +216,9 @@ int main(int argc, char **argv)
     if (loop_open(&keeper.loop) < 0)
         die("open the loop");
     take_signals();
-    trees_open(&keeper);
+    /* What was handed in must serve: monitors in its place would be weaker, and nobody would know. */
+    if (trees_open(&keeper) < 0)
+        die("use the cgroup of executions");
     if (keeper.options.egress_port && egress_open(&keeper) < 0)
         die("listen for outgoing connections");
     take_clients();

@@ -20,7 +20,7 @@ enum {
     DRAIN_MS = 100,       /* of silence, then leftover holders of the pipes are not waited for */
     DRAIN_MOST_MS = 1000, /* however much they go on to write */
     KEPT_DEFAULT = 1 << 20,
-    DISK_FULL_OCTETS = 256 << 10,
+    DISK_FULL_OCTETS = 1 << 20, /* a write of so much fails with less than that left */
 };
 
 static const uint64_t MAX_LIMIT_MS = 1000ull * 86400 * 365 * 100;

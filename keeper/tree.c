@@ -2,6 +2,7 @@
 #include "tree.h"
 #include "launch.h"
 #include "monitor.h"
+#include "ready.h"
 #include "run.h"
 
 #include <errno.h>
@@ -45,7 +46,7 @@ static int cgroup_open(struct keeper *keeper, struct cgroup *cgroup)
  * An empty one serves again: that is cheaper than to make the next. Not one that was killed: the kernel
  * takes a process that clone3 puts there for one that was forked during the kill, and kills it too.
  */
-static void cgroup_close(struct keeper *keeper, struct cgroup *cgroup)
+void cgroup_close(struct keeper *keeper, struct cgroup *cgroup)
 {
     char name[32];
     if (!cgroup->was_killed && keeper->spare_count < SPARE_CGROUPS) {
@@ -69,46 +70,52 @@ static int cgroup_is_populated(const struct cgroup *cgroup)
     return strstr(text, "populated 0") == NULL;
 }
 
-/* Before Linux 5.14 a cgroup could not be killed: then monitors do it. */
-void trees_open(struct keeper *keeper)
+int trees_open(struct keeper *keeper)
 {
     struct cgroup first;
     if (keeper->options.runs_fd < 0)
-        return;
-    if (cgroup_open(keeper, &first) < 0) {
-        keeper->options.runs_fd = -1;
-        return;
-    }
-    int can_kill = faccessat(first.dir, "cgroup.kill", W_OK, 0) == 0;
-    cgroup_close(keeper, &first);
-    if (!can_kill)
-        keeper->options.runs_fd = -1;
+        return 0;
+    int rc = cgroup_open(keeper, &first);
+    if (rc == 0 && faccessat(first.dir, "cgroup.kill", W_OK, 0) < 0)
+        rc = -errno; /* before Linux 5.14 */
+    if (rc == 0)
+        cgroup_close(keeper, &first);
+    errno = -rc;
+    return rc;
 }
 
 /*
  * Not vfork: the memory that a child shares with the keeper would let the out-of-memory killer take both,
  * and the user, who may stop the child before its execve, would stop the keeper with it.
  */
-static int start_in_cgroup(struct run *run, const struct launch *l)
+pid_t fork_into_cgroup(struct keeper *keeper, struct cgroup *cgroup)
 {
-    struct keeper *keeper = run->keeper;
-    int rc = cgroup_open(keeper, &run->tree.cgroup);
+    int rc = cgroup_open(keeper, cgroup);
     if (rc < 0)
         return rc;
     struct clone_args args = {
         .flags = CLONE_INTO_CGROUP,
         .exit_signal = SIGCHLD,
-        .cgroup = (uint64_t)run->tree.cgroup.dir,
+        .cgroup = (uint64_t)cgroup->dir,
     };
     long pid = syscall(SYS_clone3, &args, sizeof args);
+    if (pid >= 0)
+        return (pid_t)pid;
+    rc = -errno;
+    cgroup_close(keeper, cgroup);
+    return rc;
+}
+
+static int start_in_cgroup(struct run *run, const struct launch *l)
+{
+    if (ready_use(run, l))
+        return 0;
+    pid_t pid = fork_into_cgroup(run->keeper, &run->tree.cgroup);
     if (pid == 0)
         launch(l);
-    if (pid < 0) {
-        rc = -errno;
-        cgroup_close(keeper, &run->tree.cgroup);
-        return rc;
-    }
-    run->pid = (pid_t)pid;
+    if (pid < 0)
+        return pid;
+    run->pid = pid;
     return 0;
 }
 

@@ -156,7 +156,9 @@ def test_input_is_fed_while_output_comes(tmp_path: Path, opener: Any) -> None:
 
 
 def test_a_connection_can_be_closed_while_it_feeds_a_peer_that_does_not_read(tmp_path: Path, opener: Any) -> None:
-    with serve(tmp_path / "s", lambda peer: (peer.sendall(frames.encode(frames.Ok(0))), peer.recv(1, socket.MSG_PEEK))) as path:
+    with serve(
+        tmp_path / "s", lambda peer: (peer.sendall(frames.encode(frames.Ok(0))), peer.recv(1, socket.MSG_PEEK))
+    ) as path:
         connection = opener.open(path, SECONDS)
         connection.feed(bytes(1 << 20) for _ in range(64))
         assert connection.receive(SECONDS) == frames.Ok(0)

@@ -40,7 +40,9 @@ def make_frame(name: str, fields: dict[str, Any]) -> frames.Frame:
     return CLASSES[name](**{key: octets(value) for key, value in fields.items()})
 
 
-def read_all(data: bytes, chunk: int = 1 << 20, accept: frozenset[int] = frozenset(frames.BY_TYPE)) -> list[frames.Frame]:
+def read_all(
+    data: bytes, chunk: int = 1 << 20, accept: frozenset[int] = frozenset(frames.BY_TYPE)
+) -> list[frames.Frame]:
     """Every frame in the octets, with what is streamed put together again."""
     reader, found = frames.Reader(accept), list[frames.Frame]()
     for start in range(0, len(data), chunk):
@@ -79,7 +81,9 @@ def test_frames_come_through_however_they_are_cut(chunk: int) -> None:
     assert read_all(data, chunk) == [make_frame(name, fields) for name, _, fields in whole]
 
 
-@pytest.mark.parametrize(("name", "octets"), [vector[:2] for vector in VECTORS if vector[0] not in ("STDIN", "STDOUT", "STDERR", "DATA")])
+@pytest.mark.parametrize(
+    ("name", "octets"), [vector[:2] for vector in VECTORS if vector[0] not in ("STDIN", "STDOUT", "STDERR", "DATA")]
+)
 def test_a_payload_that_is_too_long_or_too_short_is_refused(name: str, octets: bytes) -> None:
     with pytest.raises(ProtocolError, match=name):
         frames.decode(octets[4], octets[5:] + b"\0")
@@ -155,7 +159,9 @@ def values_of(field: Any) -> st.SearchStrategy[Any]:
     if field.allowed:
         return st.sampled_from(sorted(field.allowed)).flatmap(lambda size: st.binary(min_size=size, max_size=size))
     string = st.binary(max_size=40).map(lambda value: value.replace(b"\0", b"?"))
-    return {"strings": st.lists(string, max_size=5).map(tuple), "string": string}.get(field.code, st.binary(max_size=40))
+    return {"strings": st.lists(string, max_size=5).map(tuple), "string": string}.get(
+        field.code, st.binary(max_size=40)
+    )
 
 
 ANY_FRAME = st.sampled_from(sorted(CLASSES.values(), key=lambda cls: cls.TYPE)).flatmap(
@@ -179,7 +185,9 @@ def mutate(random: random.Random, octets: bytes) -> bytes:
             case 0 if data:
                 data[where] = random.randrange(256)
             case 1 if data:
-                data[where : where + 4] = random.choice([b"\xff\xff\xff\xff", b"\0\0\0\0", b"\0\0\x10\0", b"\0\0\0\x80"])
+                data[where : where + 4] = random.choice(
+                    [b"\xff\xff\xff\xff", b"\0\0\0\0", b"\0\0\x10\0", b"\0\0\0\x80"]
+                )
             case 2:
                 del data[where : where + random.randint(1, 9)]
             case 3:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from cloche.errors import ProtocolError
@@ -12,17 +13,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _SLACK: Final = frames.MAX_PAYLOAD
+_LEAST: Final = 64
+"""What a frame without octets counts as: a flood of them is a flood too."""
 
 
 class _Stream:
-    """Octets to text; a character may come in two pieces."""
+    """Octets to text; a character may come in two pieces. With `kept`, of its text the beginning and the end stay."""
 
-    __slots__ = ("_callback", "_pending", "parts")
+    __slots__ = ("_callback", "_dropped", "_half", "_head", "_head_size", "_pending", "_tail", "_tail_size")
 
-    def __init__(self, callback: Callable[[str], object] | None) -> None:
+    def __init__(self, callback: Callable[[str], object] | None, kept: int) -> None:
         self._callback = callback
+        self._half = kept // 2
         self._pending = b""
-        self.parts: list[str] = []
+        self._head: list[str] = []
+        self._tail: deque[str] = deque()
+        self._head_size = self._tail_size = self._dropped = 0
 
     def add(self, data: bytes | memoryview, final: bool = False) -> None:
         if self._pending:
@@ -34,13 +40,29 @@ class _Stream:
     def put(self, text: str) -> None:
         if not text:
             return
-        self.parts.append(text)
+        self._keep(text)
         if self._callback:
             self._callback(text)
 
+    def _keep(self, text: str) -> None:
+        if not self._half or self._head_size < self._half:
+            self._head.append(text)
+            self._head_size += len(text)
+            return
+        self._tail.append(text)
+        self._tail_size += len(text)
+        while self._tail_size - len(self._tail[0]) >= self._half:
+            size = len(self._tail.popleft())
+            self._tail_size -= size
+            self._dropped += size
+
+    def text(self) -> str:
+        gap = f"\n[... {self._dropped} characters of output are missing here ...]\n" if self._dropped else ""
+        return "".join([*self._head, gap, *self._tail])
+
 
 class Output:
-    """Both streams; `limit` 0 means no limit."""
+    """Both streams; `limit` 0 means no limit, and `kept` bounds what stays in memory of what may go on for ever."""
 
     __slots__ = ("_last", "_limit", "_size", "_stderr", "_stdout")
 
@@ -49,11 +71,13 @@ class Output:
         limit: int,
         on_stdout: Callable[[str], object] | None = None,
         on_stderr: Callable[[str], object] | None = None,
+        *,
+        kept: int = 0,
     ) -> None:
         self._limit = limit
         self._size = 0
-        self._stdout = self._last = _Stream(on_stdout)
-        self._stderr = _Stream(on_stderr)
+        self._stdout = self._last = _Stream(on_stdout, kept)
+        self._stderr = _Stream(on_stderr, kept)
 
     def add(self, frame: frames.Frame) -> None:
         """Takes STDOUT, STDERR and GAP.
@@ -61,6 +85,7 @@ class Output:
         Raises: ProtocolError for any other, and for more than the limit.
         """
         if isinstance(frame, frames.Gap):
+            self._count(_LEAST)
             return self._note_gap(frame.octets)
         if isinstance(frame, frames.Stdout):
             self._last = self._stdout
@@ -68,11 +93,14 @@ class Output:
             self._last = self._stderr
         else:
             raise ProtocolError(f"{frame.NAME} was not expected between the output of an execution")
-        self._size += len(frame.data)
-        if self._limit and self._size > self._limit + _SLACK:
-            raise ProtocolError(f"the keeper sent {self._size} octets of output; the limit is {self._limit}")
+        self._count(len(frame.data) or _LEAST)
         self._last.add(frame.data)
         return None
+
+    def _count(self, octets: int) -> None:
+        self._size += octets
+        if self._limit and self._size > self._limit + _SLACK:
+            raise ProtocolError(f"the keeper sent {self._size} octets of output; the limit is {self._limit}")
 
     def _note_gap(self, octets: int) -> None:
         self._last.add(b"", final=True)
@@ -83,4 +111,4 @@ class Output:
         if self._size:
             self._stdout.add(b"", final=True)
             self._stderr.add(b"", final=True)
-        return "".join(self._stdout.parts), "".join(self._stderr.parts)
+        return self._stdout.text(), self._stderr.text()

@@ -9,8 +9,12 @@ import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cloche.errors import EngineError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 PARENT = "cloche"
 NEEDED = ("cpu", "memory", "pids")
@@ -102,7 +106,23 @@ class BoxCgroup:
             self.folder("pids").parent.mkdir(exist_ok=True)
             return
         for folder in (parent.parent, parent):
-            (folder / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in NEEDED))
+            _pass_down(folder, NEEDED)
+
+    def limit_executions(self, pids: int) -> None:
+        """On v2, where no controller is passed down from a cgroup that has processes: the keeper leaves the box's own.
+
+        On v1 the launcher has set this limit.
+        Raises: EngineError.
+        """
+        if not self.hierarchies.unified:
+            return
+        keeper = self.tree / "keeper"
+        keeper.mkdir()
+        for pid in (self.tree / "cgroup.procs").read_text().split():
+            _write(keeper / "cgroup.procs", pid)
+        _pass_down(self.tree, ("pids",))
+        # One more than asked for: the child that the keeper holds ready is born there.
+        _write(self.tree / "runs" / "pids.max", str(pids + 1))
 
     def is_populated(self) -> bool:
         try:
@@ -149,6 +169,17 @@ class BoxCgroup:
             return memory, _read_counter(self.tree / "cpu.stat", "usage_usec") / 1e6
         memory = int((self.folder("memory") / "memory.usage_in_bytes").read_text())
         return memory, int((self.folder("cpuacct") / "cpuacct.usage").read_text()) / 1e9
+
+
+def _pass_down(folder: Path, controllers: Iterable[str]) -> None:
+    _write(folder / "cgroup.subtree_control", " ".join(f"+{name}" for name in controllers))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text)
+    except OSError as error:
+        raise EngineError(f"cannot write {text!r} to {path}: {error.strerror}") from error
 
 
 def _read_counter(path: Path, name: str) -> int:

@@ -90,6 +90,7 @@ class OciEngine:
         try:
             start = self.runtime.command(program, state=self._state, bundle=folder, id=id, descriptors=descriptors)
             run_launcher([*launch, "--", *start])
+            BoxCgroup(id, find_hierarchies()).limit_executions(spec.limits.pids)
         except BaseException:
             self.delete(box)
             raise
@@ -209,10 +210,10 @@ class OciEngine:
         hierarchies = cgroup.hierarchies
         command = [str(settings.launch_path()), "--folder", str(box.folder), "--mounts", str(RUN)]
         command += ["--lower", str(image.rootfs), "--user", str(0 if spec.user == "root" else 1000)]
-        command += ["--first-id", str(box.state["first_id"]), "--pids", str(spec.limits.pids)]
+        command += ["--first-id", str(box.state["first_id"])]
         command += ["--tree-cgroup", str(cgroup.tree)]
         if not hierarchies.unified:
-            command += ["--pids-cgroup", str(cgroup.folder("pids"))]
+            command += ["--pids-cgroup", str(cgroup.folder("pids")), "--pids", str(spec.limits.pids)]
         if hidden := self._hidden_mount(hierarchies):
             command += ["--hide", str(hidden)]
         for bind in image.binds:

@@ -1,5 +1,5 @@
-// Cgroups that the OCI runtime knows nothing of: a tree for killing runs, and a pids limit
-// that leaves the keeper processes of its own.
+// Cgroups that the OCI runtime knows nothing of: a tree for killing runs and, on v1, a pids
+// limit that leaves the keeper processes of its own (on v2 `engines/cgroups.py` sets it, later).
 #define _GNU_SOURCE
 #include "launch.h"
 
@@ -42,11 +42,7 @@ int open_runs(const struct plan *plan)
 {
 	begin("make the cgroup of executions");
 	int box = make_folder(AT_FDCWD, plan->tree_cgroup);
-	if (!plan->pids_cgroup)
-		write_file(box, "cgroup.subtree_control", "+pids");
 	int runs = make_folder(box, "runs");
-	if (!plan->pids_cgroup)
-		limit_pids(runs, plan->pids);
 	must(fchown(runs, plan->first_id, plan->first_id), "chown runs");
 	must(fchownat(box, "cgroup.procs", plan->first_id, plan->first_id, 0), "chown cgroup.procs");
 	must(fchownat(runs, "cgroup.procs", plan->first_id, plan->first_id, 0), "chown cgroup.procs");

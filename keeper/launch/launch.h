@@ -23,7 +23,7 @@ struct plan {
 	const char *hide; // a mount that the runtime must not see
 	uint32_t first_id;
 	uint32_t user; // the id inside of the box's user
-	uint32_t pids;
+	uint32_t pids; // the limit in pids_cgroup
 	struct bind binds[MAX_BINDS];
 	int bind_count;
 	char **runtime;

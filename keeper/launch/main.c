@@ -119,7 +119,7 @@ static void parse(struct plan *plan, int argc, char **argv)
 		}
 	}
 	bool complete = plan->folder && plan->mounts && plan->lower && plan->tree_cgroup &&
-			plan->first_id && plan->pids && plan->runtime && plan->runtime[0];
+			plan->first_id && (plan->pids || !plan->pids_cgroup) && plan->runtime && plan->runtime[0];
 	if (complete)
 		return;
 	errno = EINVAL;

@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -35,6 +37,16 @@ static int clone_mount_of_owner(const char *source)
 	return tree;
 }
 
+static _Noreturn void refuse_mapping(const char *source)
+{
+	char detail[PATH_MAX + 128];
+	snprintf(detail, sizeof detail,
+		 "%s lies on a file system without id-mapped mounts (tmpfs has them from Linux 6.3 on); "
+		 "move it to ext4, xfs or btrfs",
+		 source);
+	fail(detail);
+}
+
 // Neither devices nor setuid programs work on it; `id_mapping` may be -1 for none.
 static void restrict_mount(int tree, bool writable, int id_mapping, const char *source)
 {
@@ -46,7 +58,11 @@ static void restrict_mount(int tree, bool writable, int id_mapping, const char *
 		wanted.attr_set |= MOUNT_ATTR_IDMAP;
 		wanted.userns_fd = (uint64_t)id_mapping;
 	}
-	must(mount_setattr(tree, "", AT_EMPTY_PATH, &wanted, sizeof wanted), source);
+	if (mount_setattr(tree, "", AT_EMPTY_PATH, &wanted, sizeof wanted) == 0)
+		return;
+	if (errno == EINVAL && id_mapping >= 0)
+		refuse_mapping(source);
+	fail(source);
 }
 
 // In the box's own layer a name is what it was made as: an image cannot put a link there.

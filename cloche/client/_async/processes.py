@@ -42,9 +42,11 @@ class AsyncCommand:
     ) -> CommandResult:
         """Its result, when it has ended; the callbacks get all the output that is kept and all that comes.
 
+        Of each output the result holds the beginning and the end, `output_bytes` together.
+
         Raises: TimeoutError where `timeout` seconds pass without output or end; the command goes on.
         """
-        output = Output(0, on_stdout, on_stderr)
+        output = Output(0, on_stdout, on_stderr, kept=self._limits.output_bytes)
         request = frames.Attach(flags=frames.ATTACH_FOLLOW, pid=self.pid, offset=0)
         async with self._link.start(request, refuse_process(self.pid)) as operation:
             await operation.expect(frames.Started, REPLY_SECONDS)

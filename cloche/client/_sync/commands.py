@@ -110,9 +110,9 @@ class Commands:
         if background:
             return self._start(execution, stdin)
         output = Output(execution.limits.output_bytes, on_stdout, on_stderr)
+        # First: a program may run into a limit before this could be read behind its start.
+        before = self._link.events()
         with self._link.start(execution.request, refuse_run(execution.cwd)) as operation:
-            # The keeper is at work meanwhile.
-            before = self._link.events()
             if isinstance(stdin, str | bytes):
                 operation.feed(input_frames(stdin))
             started = None
@@ -153,22 +153,29 @@ class Commands:
             kill_tree(self._link, started.pid, ABANDON_SECONDS)
 
     def _follow(self, operation: Operation, output: Output, seconds: float) -> frames.Exit:
-        deadline = monotonic() + seconds if seconds else None
+        late = "the keeper did not end an execution whose time is up"
+        deadline = monotonic() + seconds + GRACE_SECONDS if seconds else None
         while True:
-            # However slow the callbacks are, the keeper gets its time to answer.
-            wait = None if deadline is None else max(deadline - monotonic(), 0) + GRACE_SECONDS
+            wait = None if deadline is None else deadline - monotonic()
+            # A keeper that goes on to send is late as well.
+            if wait is not None and wait <= 0:
+                raise operation.broken(late)
             try:
                 frame = operation.receive(wait)
             except SandboxError as error:
                 if isinstance(error.__cause__, TimeoutError):
-                    raise operation.broken("the keeper did not end an execution whose time is up") from error
+                    raise operation.broken(late) from error
                 raise
             if isinstance(frame, frames.Exit):
                 return frame
+            began = monotonic()
             try:
                 output.add(frame)
             except ProtocolError as error:
                 raise operation.broken(error.message) from error
+            if deadline is not None:
+                # However slow the callbacks are, the keeper gets its time to answer.
+                deadline += monotonic() - began
 
     def list(self) -> builtins.list[ProcessInfo]:
         """Every process of the sandbox; first those that were started from here, ended ones among them."""

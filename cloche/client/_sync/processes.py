@@ -43,9 +43,11 @@ class Command:
     ) -> CommandResult:
         """Its result, when it has ended; the callbacks get all the output that is kept and all that comes.
 
+        Of each output the result holds the beginning and the end, `output_bytes` together.
+
         Raises: TimeoutError where `timeout` seconds pass without output or end; the command goes on.
         """
-        output = Output(0, on_stdout, on_stderr)
+        output = Output(0, on_stdout, on_stderr, kept=self._limits.output_bytes)
         request = frames.Attach(flags=frames.ATTACH_FOLLOW, pid=self.pid, offset=0)
         with self._link.start(request, refuse_process(self.pid)) as operation:
             operation.expect(frames.Started, REPLY_SECONDS)
