@@ -70,4 +70,4 @@ def test_a_missing_keeper_is_a_fact_and_an_error(home: Path, monkeypatch: pytest
 
 def test_the_kernel_counts_nothing_for_it(box: Box) -> None:
     assert ENGINE.usage(box).memory_bytes is None
-    assert ENGINE.events(box).oom_kills == 0
+    assert ENGINE.counters(box).read().oom_kills == 0

@@ -98,5 +98,5 @@ def test_a_workspace_that_is_not_there_is_refused() -> None:
 def test_a_workspace_that_cannot_be_id_mapped_is_refused_with_what_helps(home: Path) -> None:
     id, folder = new_box(home)
     spec = SandboxSpec(workspace="/proc/sys", workspace_access="ro")
-    with pytest.raises(EngineError, match="/proc/sys lies on a file system without id-mapped mounts.*; move it to"):
+    with pytest.raises(EngineError, match=r"/proc/sys lies on a file system without id-mapped mounts.*; move it to"):
         OciEngine("crun").create(id, folder, spec, empty_image(home))

@@ -26,7 +26,20 @@ def test_a_workspace_is_read_only_unless_it_says_otherwise(tmp_path: Path) -> No
     assert parse_workspace(None) == (None, "none")
     assert parse_workspace(tmp_path) == (real, "ro")
     assert parse_workspace(f"{tmp_path}:ro") == (real, "ro")
-    assert parse_workspace(f"{tmp_path}/link:rw") == (real, "rw")
+    assert parse_workspace(f"{tmp_path}:rw") == (real, "rw")
+
+
+def test_a_workspace_that_leads_through_a_link_is_refused_with_where_it_leads(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    with pytest.raises(InvalidRequest, match="leads through a link to"):
+        parse_workspace(f"{tmp_path}/link:rw")
+
+
+def test_neither_the_data_of_cloche_nor_what_holds_it_can_be_a_workspace(home: Path) -> None:
+    (home / "boxes").mkdir()
+    for folder in ("/", str(home.parent), str(home), str(home / "boxes")):
+        with pytest.raises(InvalidRequest, match="Cloche's own data"):
+            parse_workspace(folder)
 
 
 @pytest.mark.parametrize("text", ["", "relative", "/no/such", "/", "//", "/..:rw", "/etc/passwd"])

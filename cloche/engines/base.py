@@ -55,6 +55,12 @@ class EngineUsage:
     cpu_seconds: float | None
 
 
+class Counters(Protocol):
+    """Where the counts are read from, before and after each execution."""
+
+    def read(self) -> Events: ...
+
+
 class Engine(Protocol):
     """Blocking and safe to call from several threads; asyncio callers use a thread."""
 
@@ -83,7 +89,9 @@ class Engine(Protocol):
         """True while its keeper runs."""
         ...
 
-    def events(self, box: Box) -> Events: ...
+    def counters(self, box: Box) -> Counters:
+        """The counters of its limits, held open for as long as the object lives."""
+        ...
 
     def usage(self, box: Box) -> EngineUsage: ...
 

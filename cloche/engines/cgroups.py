@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cloche.engines.counters import CgroupCounters, CounterFile
 from cloche.errors import EngineError
 
 if TYPE_CHECKING:
@@ -154,19 +155,19 @@ class BoxCgroup:
             if mount is not None:
                 _remove_tree(mount / PARENT / self.id)
 
-    def events(self) -> tuple[int, int]:
-        """How often the kernel ended a process for want of memory, and refused one: (oom, pids)."""
-        if self.hierarchies.unified:
-            oom = _read_counter(self.tree / "memory.events", "oom_kill")
-        else:
-            oom = _read_counter(self.folder("memory") / "memory.oom_control", "oom_kill")
-        return oom, _read_counter(self.folder("pids") / "runs" / "pids.events", "max")
+    def counters(self) -> CgroupCounters:
+        """How often the kernel ended a process for want of memory, and refused one."""
+        memory = "memory.events" if self.hierarchies.unified else "memory.oom_control"
+        return CgroupCounters(
+            CounterFile(self.folder("memory") / memory, "oom_kill"),
+            CounterFile(self.folder("pids") / "runs" / "pids.events", "max"),
+        )
 
     def usage(self) -> tuple[int, float]:
         """Memory in octets and CPU time in seconds."""
         if self.hierarchies.unified:
             memory = int((self.tree / "memory.current").read_text())
-            return memory, _read_counter(self.tree / "cpu.stat", "usage_usec") / 1e6
+            return memory, CounterFile(self.tree / "cpu.stat", "usage_usec").read() / 1e6
         memory = int((self.folder("memory") / "memory.usage_in_bytes").read_text())
         return memory, int((self.folder("cpuacct") / "cpuacct.usage").read_text()) / 1e9
 
@@ -180,18 +181,6 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text)
     except OSError as error:
         raise EngineError(f"cannot write {text!r} to {path}: {error.strerror}") from error
-
-
-def _read_counter(path: Path, name: str) -> int:
-    try:
-        text = path.read_text()
-    except FileNotFoundError:
-        return 0
-    for line in text.splitlines():
-        key, _, value = line.partition(" ")
-        if key == name:
-            return int(value)
-    return 0
 
 
 def _remove_tree(folder: Path) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 IDS = 65_536
 # Processes that the box's limit does not count: the keeper and its helpers.
 KEEPER_PIDS = 80
-KEEPER_CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SETPCAP")
+KEEPER_CAPABILITIES = {"CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7, "CAP_SETPCAP": 8}
 # What package managers need when they run as root of the box's own user namespace.
 ROOT_CAPABILITIES = {
     "CAP_CHOWN": 0,
@@ -76,6 +76,11 @@ def allows_set_id(spec: SandboxSpec) -> bool:
 def root_capability_mask(spec: SandboxSpec) -> int:
     """What a process of the box's root keeps; nothing in a box made for the ordinary user."""
     return sum(1 << number for number in ROOT_CAPABILITIES.values()) if spec.user == "root" else 0
+
+
+def keeper_capability_mask(spec: SandboxSpec) -> int:
+    """What the keeper itself has."""
+    return sum(1 << number for number in KEEPER_CAPABILITIES.values()) | root_capability_mask(spec)
 
 
 def _make_process(spec: SandboxSpec, keeper_argv: Sequence[str], open_files: int) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from cloche import settings
 from cloche.engines.abilities import refuse_what_is_not_enforced
-from cloche.engines.base import Box, EngineUsage, Events, Fact
+from cloche.engines.base import Box, EngineUsage, Fact
+from cloche.engines.counters import NoCounters
 from cloche.errors import EngineError
 from cloche.link.connection import address_of
 
@@ -73,10 +74,10 @@ class HostEngine:
         """True while its keeper runs."""
         return _start_time(int(box.state["pid"])) == box.state["started"]
 
-    def events(self, box: Box) -> Events:
+    def counters(self, box: Box) -> NoCounters:
         """None: there is no cgroup that counts."""
         del box
-        return Events()
+        return NoCounters()
 
     def usage(self, box: Box) -> EngineUsage:
         """Unknown: there is no cgroup that counts."""

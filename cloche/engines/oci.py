@@ -12,19 +12,24 @@ import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cloche import settings
 from cloche.engines import config, ids
 from cloche.engines.abilities import refuse_what_is_not_enforced
-from cloche.engines.base import Box, EngineUsage, Events, Fact
+from cloche.engines.base import Box, EngineUsage, Fact
 from cloche.engines.cgroups import BoxCgroup, Hierarchies, find_hierarchies
 from cloche.engines.disks import Disks
 from cloche.engines.filters import CompiledFilter, find_filter, stamp
 from cloche.engines.launcher import run_launcher
 from cloche.engines.machine import find_program, look_at_machine
+from cloche.engines.verify import verify_box
 from cloche.errors import EngineError, InvalidRequest
 from cloche.images.base import Image
 from cloche.models import SandboxSpec
+
+if TYPE_CHECKING:
+    from cloche.engines.base import Counters
 
 # Machine-wide, so that two data folders cannot take the same ids; gone after a reboot, like the boxes.
 RUN = Path("/run/cloche")
@@ -90,7 +95,9 @@ class OciEngine:
         try:
             start = self.runtime.command(program, state=self._state, bundle=folder, id=id, descriptors=descriptors)
             run_launcher([*launch, "--", *start])
-            BoxCgroup(id, find_hierarchies()).limit_executions(spec.limits.pids)
+            cgroup = BoxCgroup(id, find_hierarchies())
+            verify_box(cgroup, spec, int(box.state["first_id"]))
+            cgroup.limit_executions(spec.limits.pids)
         except BaseException:
             self.delete(box)
             raise
@@ -136,8 +143,8 @@ class OciEngine:
     def is_alive(self, box: Box) -> bool:
         return BoxCgroup(box.id, find_hierarchies()).is_populated()
 
-    def events(self, box: Box) -> Events:
-        return Events(*BoxCgroup(box.id, find_hierarchies()).events())
+    def counters(self, box: Box) -> Counters:
+        return BoxCgroup(box.id, find_hierarchies()).counters()
 
     def usage(self, box: Box) -> EngineUsage:
         return EngineUsage(*BoxCgroup(box.id, find_hierarchies()).usage())

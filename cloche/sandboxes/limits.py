@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 YEAR = 365 * 86400.0
+INODES_PER_MB = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +66,11 @@ def choose_limits(asked: Mapping[str, Any]) -> Limits:
 
     Raises: InvalidRequest.
     """
-    defaults = _fitting_defaults()
-    return Limits(**{name: check_limit(name, asked[name]) if name in asked else defaults[name] for name in BOUNDS})
+    values = _fitting_defaults() | {name: check_limit(name, value) for name, value in asked.items()}
+    if "inodes" not in asked:
+        # Each takes 256 octets of the disk.
+        values["inodes"] = min(values["inodes"], values["disk_mb"] * INODES_PER_MB)
+    return Limits(**values)
 
 
 def check_limit(name: str, value: Any) -> Any:

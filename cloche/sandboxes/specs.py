@@ -6,6 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from cloche import settings
 from cloche.errors import InvalidRequest
 from cloche.models import SandboxSpec
 from cloche.sandboxes.limits import choose_limits
@@ -87,6 +88,14 @@ def parse_workspace(text: str | os.PathLike[str] | None) -> tuple[str | None, Wo
     real = os.path.realpath(path)
     if not os.path.isdir(real):
         raise InvalidRequest(f"workspace is {path!r}, which is no folder on this machine")
-    if real == "/":
-        raise InvalidRequest("workspace is '/'; that would show the whole machine: name a folder in it")
+    # Code that could write above it may have put the link there.
+    if real != os.path.normpath(path):
+        raise InvalidRequest(
+            f"workspace is {path!r}, which leads through a link to {real!r}; name that, if you mean it"
+        )
+    home = os.path.realpath(settings.home())
+    if os.path.commonpath([real, home]) in (real, home):
+        raise InvalidRequest(
+            f"workspace is {path!r}; Cloche's own data in {home!r} would be in it: name another folder"
+        )
     return real, "rw" if access == "rw" else "ro"

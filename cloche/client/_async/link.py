@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import TracebackType
 
-    from cloche.engines.base import EngineUsage, Events
+    from cloche.engines.base import Counters, EngineUsage, Events
     from cloche.sandboxes.records import Record
 
 CONNECT_SECONDS: Final = 10.0
@@ -34,6 +34,7 @@ class AsyncLink:
         self.record = record
         self.engine = engine_named(record.box.engine)
         self.address = str(record.box.socket)
+        self._counters: Counters | None = None
 
     def start(
         self, request: frames.Frame, refusal: Callable[[frames.Error], ClocheError] = refuse_any
@@ -73,7 +74,9 @@ class AsyncLink:
 
     def events(self) -> Events:
         """The kernel's counters; fast enough to be read in place."""
-        return self.engine.events(self.record.box)
+        if self._counters is None:
+            self._counters = self.engine.counters(self.record.box)
+        return self._counters.read()
 
     async def usage(self) -> EngineUsage:
         """What the kernel accounts to the sandbox."""
