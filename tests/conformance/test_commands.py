@@ -132,6 +132,7 @@ def stubborn(body: str) -> list[str]:
     return ["python3", "-c", f"import os,signal,sys,time\n{body}"]
 
 
+@pytest.mark.promise("timeout")
 @pytest.mark.parametrize(
     "command",
     [
@@ -154,6 +155,7 @@ def test_time_is_up_for_whatever_it_is(sandbox: Sandbox, command: str | list[str
     assert sandbox.commands.run("echo lives on").stdout == "lives on\n"
 
 
+@pytest.mark.promise("kill_tree")
 def test_the_time_limit_takes_daemons_along(sandbox: Sandbox, wait_for: Callable[[Callable[[], bool]], None]) -> None:
     mark = "314.15926"
     sandbox.commands.run(f"(setsid sleep {mark} &) ; setsid sh -c 'sleep {mark} & sleep {mark}'", timeout=0.5)
@@ -167,6 +169,7 @@ def test_what_a_command_leaves_running_is_told_and_does_not_hold_it(sandbox: San
     assert result.wall_seconds < 2
 
 
+@pytest.mark.promise("output_bytes")
 def test_output_beyond_the_limit_is_cut_in_the_middle_and_told(sandbox: Sandbox) -> None:
     result = sandbox.commands.run(["seq", "1000000"], output_bytes=10_000)
     assert result.ok

@@ -174,6 +174,7 @@ def test_the_disk_is_limited(make_or_refuse: MakeOrRefuse) -> None:
         box.files.write("more", bytes(1 << 20))
 
 
+@pytest.mark.promise("inodes")
 def test_files_are_limited_in_number(make_or_refuse: MakeOrRefuse) -> None:
     box = make_or_refuse("inodes", inodes=200)
     if box is None:
@@ -182,6 +183,7 @@ def test_files_are_limited_in_number(make_or_refuse: MakeOrRefuse) -> None:
     assert (result.limit_hit, result.ok) == ("inodes", False)
 
 
+@pytest.mark.promise("cpus")
 def test_cpu_time_is_limited(make_or_refuse: MakeOrRefuse) -> None:
     box = make_or_refuse("cpus", cpus=0.25)
     if box is None:
@@ -190,6 +192,7 @@ def test_cpu_time_is_limited(make_or_refuse: MakeOrRefuse) -> None:
     assert result.cpu_seconds < 1.0
 
 
+@pytest.mark.promise("user_root")
 def test_root_is_had_where_it_was_asked_for(make_or_refuse: MakeOrRefuse) -> None:
     box = make_or_refuse("user_root", user="root")
     if box is None:

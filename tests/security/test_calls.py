@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 UNIX, INET, INET6, NETLINK = 1, 2, 10, 16
 
 
+@pytest.mark.promise("syscalls")
 def test_what_must_not_be_called_is_refused(any_box: Sandbox) -> None:
     lines = attack(any_box, "syscalls").check().stdout.splitlines()
     answers = dict(line.rsplit(": ", 1) for line in lines)
@@ -25,6 +26,7 @@ def test_clone3_is_not_there_so_that_libraries_fall_back(any_box: Sandbox) -> No
     assert "clone3: ENOSYS" in attack(any_box, "syscalls").stdout.splitlines()
 
 
+@pytest.mark.promise("syscalls")
 def test_sockets_are_of_the_few_families_that_programs_need(any_box: Sandbox) -> None:
     lines = attack(any_box, "sockets").check().stdout.splitlines()
     made = {tuple(map(int, line.split())) for line in lines}
@@ -33,6 +35,7 @@ def test_sockets_are_of_the_few_families_that_programs_need(any_box: Sandbox) ->
     assert {protocol for family, _, protocol in made if family == NETLINK} == {0}
 
 
+@pytest.mark.promise("syscalls")
 @pytest.mark.parametrize("gate", ["int80", "x32"])
 def test_the_other_doors_of_x86_are_closed(any_box: Sandbox, gate: str) -> None:
     result = attack(any_box, "gates", gate)
@@ -40,12 +43,14 @@ def test_the_other_doors_of_x86_are_closed(any_box: Sandbox, gate: str) -> None:
     assert result.signal == 31 or set(result.stdout.split()) == {"refused"}
 
 
+@pytest.mark.promise("syscalls")
 def test_nobody_types_into_a_terminal(any_box: Sandbox) -> None:
     any_box.files.write("/tmp/terminal", compile_attack("terminal"), mode=0o755)
     lines = any_box.commands.run(["script", "-qc", "/tmp/terminal", "/dev/null"]).stdout.split("\n")
     assert {line.strip().rpartition(": ")[2] for line in lines if line.strip()} == {"EPERM"}
 
 
+@pytest.mark.promise("syscalls")
 def test_a_program_cannot_lift_the_filter(any_box: Sandbox) -> None:
     source = """
 import ctypes

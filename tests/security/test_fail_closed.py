@@ -51,6 +51,7 @@ def make_box(engine: str) -> str:
     return "made"
 
 
+@pytest.mark.promise("isolation")
 def test_each_step_of_the_launcher_fails_closed(
     engine: str, lab_home: Path, wrap: Wrap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +128,7 @@ def test_a_runtime_that_cannot_do_what_the_config_says_makes_no_box(
     wait_until(lambda: traces(lab_home) == before, "nothing is left")
 
 
+@pytest.mark.promise("own_uids")
 def test_without_ids_left_there_is_no_box(engine: str, lab_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from cloche.engines import ids
 

@@ -50,11 +50,13 @@ def test_no_canary_is_there_under_its_name(any_box: Sandbox, canaries: dict[Path
     assert run_python(any_box, source, *paths).check().stdout == "[]\n"
 
 
+@pytest.mark.promise("isolation")
 def test_no_canary_is_anywhere_in_the_box(any_box: Sandbox, canaries: dict[Path, str]) -> None:
     names = " -o ".join(f"-name '{path.name}'" for path in canaries)
     assert any_box.commands.run(f"find / -xdev \\( {names} \\) 2>/dev/null").stdout == ""
 
 
+@pytest.mark.promise("isolation")
 def test_a_box_sees_nothing_of_another(make: Callable[..., Sandbox]) -> None:
     first, second = make(), make()
     first.files.write("/tmp/secret", "of the first")
@@ -86,6 +88,7 @@ def test_the_box_has_a_name_and_processes_of_its_own(any_box: Sandbox) -> None:
     assert os.getpid() == 1 or str(os.getpid()) not in any_box.commands.run("cat /proc/[0-9]*/stat").stdout.split("\n")
 
 
+@pytest.mark.promise("isolation")
 def test_what_is_masked_in_proc_is_empty(any_box: Sandbox) -> None:
     source = """
 import os, sys
@@ -150,6 +153,7 @@ for folder in ('/tmp', '/dev', '/dev/shm', '/home/user'):
     assert run_python(any_box, source).check().stdout == ""
 
 
+@pytest.mark.promise("user_root")
 @pytest.mark.parametrize("folder", ["/usr", "/usr/bin", "/.cloche"])
 def test_what_comes_from_this_machine_is_read_only_also_for_root(any_box: Sandbox, folder: str) -> None:
     tries = f"touch {folder}/a; rm -f {folder}/*; chmod 777 {folder}; mv {folder} /tmp/away; ln -s /tmp {folder}/l"
@@ -161,6 +165,7 @@ def test_what_comes_from_this_machine_is_read_only_also_for_root(any_box: Sandbo
     assert any_box.commands.run(["sh", "-c", f"echo x > {folder}/a"]).exit_code != 0 or folder == "/.cloche"
 
 
+@pytest.mark.promise("image")
 def test_root_changes_its_own_layer_and_never_the_image(make: Callable[..., Sandbox], lab_home: Path) -> None:
     box = make(user="root")
     word = secrets.token_hex(16)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.security.lab import run_python
 
 if TYPE_CHECKING:
     from cloche import Sandbox
 
 
+@pytest.mark.promise("isolation")
 def test_the_keeper_cannot_be_looked_into(any_box: Sandbox) -> None:
     source = """
 import os

@@ -75,6 +75,7 @@ def namespaces_of(pid: int) -> set[str]:
     return {os.readlink(f"/proc/{pid}/ns/{kind}") for kind in ("mnt", "net", "user", "pid", "ipc", "uts", "cgroup")}
 
 
+@pytest.mark.promise("leaves_nothing")
 @pytest.mark.timeout(1800 if "CLOCHE_SOAK" in os.environ else 120)
 @pytest.mark.parametrize("count", BOXES)
 def test_boxes_leave_nothing(engine: str, lab_home: Path, count: int) -> None:
@@ -91,6 +92,7 @@ def test_boxes_leave_nothing(engine: str, lab_home: Path, count: int) -> None:
     wait_until(lambda: not namespaces & set(mounts_and_namespaces()), "no namespace is left")
 
 
+@pytest.mark.promise("leaves_nothing")
 @pytest.mark.parametrize("way", ["kill the keeper", "kill all", "twice", "while it runs", "not at all used"])
 def test_however_a_box_ends_nothing_is_left(engine: str, lab_home: Path, way: str) -> None:
     Sandbox.create(engine=engine).kill()

@@ -29,6 +29,7 @@ def assert_usable(box: Sandbox) -> None:
     assert box.commands.run(["echo", "alive"]).check().stdout == "alive\n"
 
 
+@pytest.mark.promise("pids")
 @pytest.mark.parametrize("kind", ["forks", "threads"])
 def test_processes_end_exactly_at_the_limit(make: Callable[..., Sandbox], kind: str) -> None:
     box = make(pids=20)
@@ -39,6 +40,7 @@ def test_processes_end_exactly_at_the_limit(make: Callable[..., Sandbox], kind: 
     assert box.usage().pids_refused > 0
 
 
+@pytest.mark.promise("pids")
 def test_the_keeper_answers_while_every_process_is_taken(make: Callable[..., Sandbox]) -> None:
     box = make(pids=20)
     bomb = box.commands.run(
@@ -52,6 +54,7 @@ def test_the_keeper_answers_while_every_process_is_taken(make: Callable[..., San
     assert_usable(box)
 
 
+@pytest.mark.promise("pids")
 def test_a_shell_fork_bomb_is_reported_by_name(make: Callable[..., Sandbox]) -> None:
     box = make(pids=30, timeout=2)
     result = box.commands.run("bomb() { bomb | bomb & }; bomb; wait; sleep 1; exit 1")
@@ -59,6 +62,7 @@ def test_a_shell_fork_bomb_is_reported_by_name(make: Callable[..., Sandbox]) -> 
     wait_until(lambda: processes_of(box) < 7 or box.commands.run(["true"]).ok, "the box is usable again")
 
 
+@pytest.mark.promise("memory_mb")
 def test_memory_ends_at_the_limit(make: Callable[..., Sandbox]) -> None:
     box = make(memory_mb=64)
     result = attack(box, "bomb", "memory")
@@ -68,6 +72,7 @@ def test_memory_ends_at_the_limit(make: Callable[..., Sandbox]) -> None:
     assert_usable(box)
 
 
+@pytest.mark.promise("memory_mb")
 def test_memory_of_many_processes_counts_together(make: Callable[..., Sandbox]) -> None:
     box = make(memory_mb=64, timeout=3)
     attack(box, "swarm", "8000", "20", timeout=3)
@@ -84,6 +89,7 @@ def test_what_the_kernel_keeps_for_a_program_counts_as_memory(make: Callable[...
     assert_usable(box)
 
 
+@pytest.mark.promise("memory_mb")
 def test_shared_memory_counts_as_memory_and_leaves_room(make: Callable[..., Sandbox]) -> None:
     box = make(memory_mb=64)
     result = attack(box, "bomb", "shm")
@@ -111,6 +117,7 @@ def test_small_memory_filesystems_have_their_own_end(make: Callable[..., Sandbox
     assert int(result.stdout.split()[-1]) <= 64 << 10
 
 
+@pytest.mark.promise("disk_mb")
 def test_the_disk_ends_at_the_limit(make: Callable[..., Sandbox]) -> None:
     box = make(disk_mb=64)
     result = attack(box, "bomb", "disk")
@@ -122,6 +129,7 @@ def test_the_disk_ends_at_the_limit(make: Callable[..., Sandbox]) -> None:
     assert_usable(box)
 
 
+@pytest.mark.promise("disk_mb")
 def test_a_sparse_file_is_no_way_around_it(make: Callable[..., Sandbox]) -> None:
     box = make(disk_mb=64)
     assert attack(box, "bomb", "holes").signal in (25, None)
@@ -131,6 +139,7 @@ def test_a_sparse_file_is_no_way_around_it(make: Callable[..., Sandbox]) -> None
     assert_usable(box)
 
 
+@pytest.mark.promise("inodes")
 def test_inodes_end_at_the_limit(make: Callable[..., Sandbox]) -> None:
     box = make(disk_mb=64, inodes=256)
     result = attack(box, "bomb", "inodes")
@@ -144,6 +153,7 @@ def test_descriptors_end_at_the_limit(sandbox: Sandbox) -> None:
     assert_usable(sandbox)
 
 
+@pytest.mark.promise("cpus")
 @pytest.mark.parametrize("cpus", [0.25, 1.0])
 def test_cpu_time_stays_within_the_share(make: Callable[..., Sandbox], cpus: float) -> None:
     box = make(cpus=cpus)
@@ -161,6 +171,7 @@ def test_cpu_time_stays_within_the_share(make: Callable[..., Sandbox], cpus: flo
     assert used <= cpus * (passed * 1.05 + 0.1)
 
 
+@pytest.mark.promise("output_bytes")
 def test_a_gigabyte_of_output_is_cut_and_costs_the_host_nothing(make: Callable[..., Sandbox]) -> None:
     box = make(output_bytes=1 << 20, timeout=20)
     attack(box, "gates", "x32")

@@ -22,6 +22,7 @@ def status_of(box: Sandbox, pid: str = "self") -> dict[str, str]:
     return {name: value.strip() for name, _, value in (line.partition(":") for line in text.splitlines())}
 
 
+@pytest.mark.promise("no_privileges")
 def test_the_user_has_no_capability_and_can_gain_none(sandbox: Sandbox) -> None:
     status = status_of(sandbox)
     assert {status[name] for name in SETS} == {"0" * 16}
@@ -30,6 +31,7 @@ def test_the_user_has_no_capability_and_can_gain_none(sandbox: Sandbox) -> None:
     assert status["Groups"] in ("", "1000")
 
 
+@pytest.mark.promise("user_root")
 def test_root_has_the_six_of_package_managers_and_no_more(make: Callable[..., Sandbox]) -> None:
     status = status_of(make(user="root"))
     assert all(int(status[name], 16) & ~ROOT_MAY == 0 for name in SETS)
@@ -42,6 +44,7 @@ def test_the_keeper_keeps_what_it_needs_and_no_more(sandbox: Sandbox) -> None:
     assert int(status_of(sandbox, "1")["CapEff"], 16) & ~needed == 0
 
 
+@pytest.mark.promise("no_privileges")
 def test_setuid_programs_of_the_image_have_no_effect(sandbox: Sandbox) -> None:
     for program in ("/usr/bin/su", "/usr/bin/passwd", "/usr/bin/mount"):
         result = sandbox.commands.run(["sh", "-c", f"[ -e {program} ] && {program} -c id </dev/null; id -u"])
@@ -55,6 +58,7 @@ def test_a_setuid_program_of_root_has_no_effect_on_the_user(make: Callable[..., 
     assert "euid" not in box.commands.run(["/tmp/id"], user="user").check().stdout
 
 
+@pytest.mark.promise("no_privileges")
 def test_ids_cannot_be_changed_by_the_user(sandbox: Sandbox) -> None:
     source = """
 import os
@@ -69,6 +73,7 @@ for call, args in [(os.setuid, (0,)), (os.setgid, (0,)), (os.setresuid, (0, 0, 0
     assert run_python(sandbox, source).check().stdout == ""
 
 
+@pytest.mark.promise("own_uids")
 def test_the_ids_of_a_box_are_its_own_and_mean_nobody_outside(make: Callable[..., Sandbox]) -> None:
     maps = [make().commands.run(["cat", "/proc/self/uid_map"]).check().stdout.split() for _ in range(2)]
     assert [int(found[0]) for found in maps] == [0, 0]
@@ -77,6 +82,7 @@ def test_the_ids_of_a_box_are_its_own_and_mean_nobody_outside(make: Callable[...
     assert min(first, second) > 1 << 20
 
 
+@pytest.mark.promise("own_uids")
 @pytest.mark.parametrize("line", ["echo 0 0 1 > uid_map", "echo 0 0 1 > gid_map", "echo allow > setgroups"])
 def test_a_program_cannot_map_more_ids(any_box: Sandbox, line: str) -> None:
     assert any_box.commands.run(f"cd /proc/self && {line}").exit_code != 0

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 WAYS = ("ignoring", "stopped", "daemon", "spread")
 
 
+@pytest.mark.promise("timeout")
 @pytest.mark.parametrize("way", WAYS)
 def test_nothing_outlasts_its_time(sandbox: Sandbox, way: str) -> None:
     began = time.monotonic()
@@ -26,6 +27,7 @@ def test_nothing_outlasts_its_time(sandbox: Sandbox, way: str) -> None:
     wait_until(lambda: processes_of(sandbox) == 0, "all that it started has ended")
 
 
+@pytest.mark.promise("timeout")
 @pytest.mark.parametrize("way", ["holding", "chain"])
 def test_what_stays_behind_its_parent_ends_with_the_time(sandbox: Sandbox, way: str) -> None:
     began = time.monotonic()
@@ -36,6 +38,7 @@ def test_what_stays_behind_its_parent_ends_with_the_time(sandbox: Sandbox, way: 
     assert time.monotonic() - began < 4
 
 
+@pytest.mark.promise("kill_tree")
 @pytest.mark.parametrize("way", [*WAYS, "chain"])
 def test_kill_ends_the_whole_tree(sandbox: Sandbox, way: str) -> None:
     sandbox.files.write("/tmp/undying", compile_attack("undying"), mode=0o755)

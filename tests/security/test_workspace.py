@@ -40,6 +40,7 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.mark.promise("workspace")
 @pytest.mark.parametrize("user", ["user", "root"])
 def test_what_a_box_makes_belongs_to_the_folders_owner(make: Callable[..., Sandbox], folder: Path, user: str) -> None:
     box = make(workspace=f"{folder}:rw", user=user)
@@ -50,6 +51,7 @@ def test_what_a_box_makes_belongs_to_the_folders_owner(make: Callable[..., Sandb
     assert {(os.lstat(path).st_uid, os.lstat(path).st_gid) for path in made} == {(OWNER, OWNER)}
 
 
+@pytest.mark.promise("workspace")
 @pytest.mark.parametrize("user", ["user", "root"])
 def test_files_of_others_stay_closed(make: Callable[..., Sandbox], folder: Path, user: str) -> None:
     box = make(workspace=f"{folder}:rw", user=user)
@@ -71,6 +73,7 @@ def test_files_cannot_be_given_to_others(make: Callable[..., Sandbox], folder: P
             assert ((folder / "gift").stat().st_uid, (folder / "gift").stat().st_gid) == (OWNER, OWNER)
 
 
+@pytest.mark.promise("workspace")
 @pytest.mark.parametrize("access", ["ro", "rw"])
 def test_links_in_a_workspace_lead_nowhere_outside(make: Callable[..., Sandbox], folder: Path, access: str) -> None:
     box = make(workspace=f"{folder}:{access}")
@@ -79,6 +82,7 @@ def test_links_in_a_workspace_lead_nowhere_outside(make: Callable[..., Sandbox],
     assert "root:" not in found.stdout
 
 
+@pytest.mark.promise("workspace")
 def test_read_only_is_read_only(make: Callable[..., Sandbox], folder: Path) -> None:
     for user in ("user", "root"):
         box = make(workspace=f"{folder}:ro", user=user)
@@ -97,6 +101,7 @@ def test_without_a_workspace_there_is_none(sandbox: Sandbox) -> None:
     assert not sandbox.files.exists("/workspace")
 
 
+@pytest.mark.promise("workspace")
 @pytest.mark.parametrize("user", ["user", "root"])
 def test_no_setuid_file_is_made_on_this_machine(make: Callable[..., Sandbox], folder: Path, user: str) -> None:
     box = make(workspace=f"{folder}:rw", user=user)
@@ -144,6 +149,7 @@ def test_what_is_no_folder_to_show_is_refused(engine: str, place: str) -> None:
         Sandbox.create(engine=engine, workspace=place)
 
 
+@pytest.mark.promise("workspace")
 def test_a_link_that_a_box_swaps_in_is_not_followed(engine: str, folder: Path, tmp_path: Path) -> None:
     """Between the check of a path and its mount, whoever can write above it may put a link there."""
     from cloche.engines import engine_named
