@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { FIRST_OUT = 256, LAZY_MS = 2 };
+enum { FIRST_OUT = 256 };
 
 static void update_interest(struct conn *conn)
 {
@@ -78,14 +78,6 @@ static int reserve(uint8_t **buffer, size_t *size, size_t wanted)
     return 0;
 }
 
-static void end_laziness(struct conn *conn)
-{
-    if (!conn->is_lazy)
-        return;
-    conn->is_lazy = 0;
-    timer_stop(&conn->timer);
-}
-
 void conn_queue(struct conn *conn, const void *data, size_t size)
 {
     if (conn->source.fd < 0)
@@ -97,7 +89,6 @@ void conn_queue(struct conn *conn, const void *data, size_t size)
     }
     memcpy(conn->out + conn->out_used, data, size);
     conn->out_used += size;
-    end_laziness(conn);
     if (conn->is_dirty)
         return;
     conn->is_dirty = 1;
@@ -113,19 +104,9 @@ void conn_send(struct conn *conn, const struct frame *frame)
         conn_queue(conn, buffer, (size_t)size);
 }
 
-void conn_send_lazily(struct conn *conn, const struct frame *frame)
-{
-    conn_send(conn, frame);
-    if (conn->source.fd < 0 || conn->is_closing)
-        return;
-    conn->is_lazy = 1;
-    timer_set(&conn->keeper->loop, &conn->timer, now_ms() + LAZY_MS);
-}
-
 int conn_flush(struct conn *conn)
 {
     size_t sent = 0;
-    end_laziness(conn);
     while (sent < conn->out_used) {
         ssize_t n = send(conn->source.fd, conn->out + sent, conn->out_used - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR)
@@ -158,7 +139,7 @@ int conns_flush(void *of)
         struct conn *conn = keeper->dirty;
         keeper->dirty = conn->next_dirty;
         conn->is_dirty = 0;
-        if (conn->is_blocked || conn->is_lazy)
+        if (conn->is_blocked)
             continue;
         if (conn_flush(conn) && conn->is_closing)
             conn_close(conn);
@@ -339,10 +320,6 @@ static void on_ready(struct source *source, uint32_t events)
 static void on_timer(struct timer *timer)
 {
     struct conn *conn = OWNER(struct conn, timer, timer);
-    if (conn->is_lazy) {
-        conn_flush(conn);
-        return;
-    }
     if (conn->is_closing) {
         conn_close(conn);
         return;

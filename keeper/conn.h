@@ -27,7 +27,7 @@ struct conn {
     size_t rest_size;
     uint8_t *out;
     size_t out_size, out_used;
-    int is_dirty, is_lazy, is_blocked, is_paused, is_closing, is_counted, is_ended, is_waiting, is_handed_over;
+    int is_dirty, is_blocked, is_paused, is_closing, is_counted, is_ended, is_waiting, is_handed_over;
 
     struct run *run; /* RUN, ATTACH */
     struct conn *next_follower;
@@ -43,9 +43,6 @@ int conns_open(struct keeper *keeper);
 /* Puts a frame on the way; the connection may be closed when it returns to the loop. */
 void conn_send(struct conn *conn, const struct frame *frame);
 void conn_queue(struct conn *conn, const void *data, size_t size);
-
-/* As conn_send, but waits a moment for another frame to go with: each that is sent wakes the client. */
-void conn_send_lazily(struct conn *conn, const struct frame *frame);
 
 /* Sends at once what can be; 0 where something has to wait, and `is_blocked` is set then. */
 int conn_flush(struct conn *conn);

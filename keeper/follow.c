@@ -17,16 +17,12 @@ enum {
 
 static void send_started(struct conn *conn, const struct run *run)
 {
-    struct frame frame = {
-        .type = STARTED,
-        .pid = (uint32_t)run->pid,
-        .started_ns = run->started_clock_ns,
-        .offset = conn->offset,
-    };
-    if (conn->is_owner)
-        conn_send_lazily(conn, &frame);
-    else
-        conn_send(conn, &frame);
+    conn_send(conn, &(struct frame){
+                        .type = STARTED,
+                        .pid = (uint32_t)run->pid,
+                        .started_ns = run->started_clock_ns,
+                        .offset = conn->offset,
+                    });
 }
 
 void follow_started(struct run *run)

@@ -40,13 +40,6 @@ struct cgroup {
 
 enum { SPARE_CGROUPS = 4 };
 
-/* See ready.h; pid 0: there is none. */
-struct ready {
-    pid_t pid;
-    int fd;
-    struct cgroup cgroup;
-};
-
 struct keeper {
     struct options options;
     struct loop loop;
@@ -66,7 +59,6 @@ struct keeper {
     int worker_count, watcher_count;
     struct cgroup spare[SPARE_CGROUPS];
     int spare_count, last_cgroup;
-    struct ready ready;
     struct egress *egress;
 
     struct frame request;

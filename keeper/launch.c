@@ -132,14 +132,6 @@ int become_user(const struct keeper *keeper, uint32_t uid, uint32_t gid)
     return 0;
 }
 
-static int become_guarded(const struct keeper *keeper, uint32_t uid, uint32_t gid)
-{
-    int step = become_user(keeper, uid, gid);
-    if (!step && !keeper->options.is_host && filter_install() < 0)
-        step = STEP_FILTER;
-    return step;
-}
-
 int launch_guard(const struct keeper *keeper, int has_user, uint32_t uid, uint32_t gid)
 {
     if (join_cgroups(&keeper->options) < 0)
@@ -148,27 +140,24 @@ int launch_guard(const struct keeper *keeper, int has_user, uint32_t uid, uint32
         return STEP_OOM_SCORE;
     if (setrlimit(RLIMIT_NOFILE, &keeper->files) < 0)
         return STEP_LIMITS;
-    return has_user ? become_guarded(keeper, uid, gid) : 0;
-}
-
-int launch_early(const struct keeper *keeper)
-{
-    if (setsid() < 0)
-        return STEP_SESSION;
-    if (raise_oom_score(keeper) < 0)
-        return STEP_OOM_SCORE;
-    return setrlimit(RLIMIT_NOFILE, &keeper->files) < 0 ? STEP_LIMITS : 0;
+    int step = has_user ? become_user(keeper, uid, gid) : 0;
+    if (step)
+        return step;
+    if (has_user && !keeper->options.is_host && filter_install() < 0)
+        return STEP_FILTER;
+    return 0;
 }
 
 static int set_up(const struct launch *l)
 {
+    const struct keeper *keeper = l->keeper;
+    if (setsid() < 0)
+        return STEP_SESSION;
     if (dup2(l->input, 0) < 0 || dup2(l->output, 1) < 0 || dup2(l->error, 2) < 0)
         return STEP_DESCRIPTORS;
     if (l->has_terminal && ioctl(0, TIOCSCTTY, 0) < 0)
         return STEP_TERMINAL;
-    if (join_cgroups(&l->keeper->options) < 0)
-        return STEP_CGROUP;
-    int step = become_guarded(l->keeper, l->uid, l->gid);
+    int step = launch_guard(keeper, 1, l->uid, l->gid);
     if (step)
         return step;
     if (chdir(*l->cwd ? l->cwd : "/") < 0)
@@ -215,28 +204,21 @@ static int execute(const struct launch *l)
     return code;
 }
 
-static _Noreturn void give_up(const struct launch *l, int step, int code)
+static void report(const struct launch *l, int step, int code)
 {
     struct failure failure = {step, code};
     while (write(l->status, &failure, sizeof failure) < 0 && errno == EINTR)
         ;
-    _exit(NOT_FOUND);
 }
 
 void launch(const struct launch *l)
 {
-    int step = launch_early(l->keeper);
-    launch_late(l, step, errno);
-}
-
-void launch_late(const struct launch *l, int failed_step, int code)
-{
-    if (failed_step)
-        give_up(l, failed_step, code);
     int step = set_up(l);
-    if (step)
-        give_up(l, step, errno);
-    code = execute(l);
+    if (step) {
+        report(l, step, errno);
+        _exit(NOT_FOUND);
+    }
+    int code = execute(l);
     const char *why = code == ENOENT ? "not found" : strerror(code);
     dprintf(2, "%.200s: %s\n", l->argv[0], why);
     _exit(code == ENOENT || code == ENOTDIR ? NOT_FOUND : NOT_EXECUTABLE);

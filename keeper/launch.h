@@ -24,10 +24,6 @@ const char *step_name(int step);
 /* Executes the command as the user; never returns. */
 _Noreturn void launch(const struct launch *launch);
 
-/* The same in two parts: what needs no command, and the rest. Returns 0, or the step that failed, with errno. */
-int launch_early(const struct keeper *keeper);
-_Noreturn void launch_late(const struct launch *launch, int failed_step, int code);
-
 /* Gives up every privilege that the user is not to have. Returns 0, or the step that failed, with errno. */
 int become_user(const struct keeper *keeper, uint32_t uid, uint32_t gid);
 

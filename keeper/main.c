@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "conn.h"
 #include "options.h"
-#include "ready.h"
 #include "run.h"
 #include "streams.h"
 
@@ -190,7 +189,6 @@ static void serve(void)
 {
     uint64_t end_ms = 0;
     for (;;) {
-        ready_prepare(&keeper);
         loop_turn(&keeper.loop, conns_flush, &keeper);
         if (!keeper.is_ending)
             continue;

@@ -122,7 +122,7 @@ static int is_run(const struct keeper *keeper, pid_t pid)
 /* Neither a run nor a part of the keeper. */
 static int is_other(const struct keeper *keeper, pid_t pid)
 {
-    return pid > 0 && pid != getpid() && pid != getppid() && pid != keeper->ready.pid && !is_worker(keeper, pid) && !is_run(keeper, pid);
+    return pid > 0 && pid != getpid() && pid != getppid() && !is_worker(keeper, pid) && !is_run(keeper, pid);
 }
 
 static void send_other(struct work *work, pid_t pid)

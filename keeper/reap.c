@@ -1,6 +1,5 @@
 #define _GNU_SOURCE
 #include "keeper.h"
-#include "ready.h"
 #include "run.h"
 #include "worker.h"
 
@@ -32,7 +31,7 @@ void reap_children(struct keeper *keeper)
         struct run *run = run_of_child(keeper, pid);
         if (run)
             run_has_ended(run, status, &usage, tree_has_processes(run));
-        else if (!worker_has_ended(keeper, pid) && !ready_has_ended(keeper, pid))
+        else if (!worker_has_ended(keeper, pid))
             had_orphans = 1;
     }
     if (had_orphans)

@@ -14,7 +14,7 @@ static int check_target(struct keeper *keeper, uint32_t pid)
 {
     if (pid == 0 || pid > INT32_MAX)
         return -ESRCH;
-    if (pid == (uint32_t)getpid() || pid == (uint32_t)keeper->ready.pid)
+    if (pid == (uint32_t)getpid())
         return -EPERM;
     for (struct run *run = keeper->runs; run; run = run->next)
         if (run->tree.monitor.fd >= 0 && run->tree.monitor_pid == (pid_t)pid)

@@ -2,7 +2,6 @@
 #include "tree.h"
 #include "launch.h"
 #include "monitor.h"
-#include "ready.h"
 #include "run.h"
 
 #include <errno.h>
@@ -46,7 +45,7 @@ static int cgroup_open(struct keeper *keeper, struct cgroup *cgroup)
  * An empty one serves again: that is cheaper than to make the next. Not one that was killed: the kernel
  * takes a process that clone3 puts there for one that was forked during the kill, and kills it too.
  */
-void cgroup_close(struct keeper *keeper, struct cgroup *cgroup)
+static void cgroup_close(struct keeper *keeper, struct cgroup *cgroup)
 {
     char name[32];
     if (!cgroup->was_killed && keeper->spare_count < SPARE_CGROUPS) {
@@ -88,34 +87,26 @@ int trees_open(struct keeper *keeper)
  * Not vfork: the memory that a child shares with the keeper would let the out-of-memory killer take both,
  * and the user, who may stop the child before its execve, would stop the keeper with it.
  */
-pid_t fork_into_cgroup(struct keeper *keeper, struct cgroup *cgroup)
+static int start_in_cgroup(struct run *run, const struct launch *l)
 {
-    int rc = cgroup_open(keeper, cgroup);
+    struct keeper *keeper = run->keeper;
+    int rc = cgroup_open(keeper, &run->tree.cgroup);
     if (rc < 0)
         return rc;
     struct clone_args args = {
         .flags = CLONE_INTO_CGROUP,
         .exit_signal = SIGCHLD,
-        .cgroup = (uint64_t)cgroup->dir,
+        .cgroup = (uint64_t)run->tree.cgroup.dir,
     };
     long pid = syscall(SYS_clone3, &args, sizeof args);
-    if (pid >= 0)
-        return (pid_t)pid;
-    rc = -errno;
-    cgroup_close(keeper, cgroup);
-    return rc;
-}
-
-static int start_in_cgroup(struct run *run, const struct launch *l)
-{
-    if (ready_use(run, l))
-        return 0;
-    pid_t pid = fork_into_cgroup(run->keeper, &run->tree.cgroup);
     if (pid == 0)
         launch(l);
-    if (pid < 0)
-        return pid;
-    run->pid = pid;
+    if (pid < 0) {
+        rc = -errno;
+        cgroup_close(keeper, &run->tree.cgroup);
+        return rc;
+    }
+    run->pid = (pid_t)pid;
     return 0;
 }
 

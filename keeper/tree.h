@@ -15,10 +15,6 @@ struct tree {
     pid_t monitor_pid;
 };
 
-/* Forks a child that is born in a cgroup of its own; as fork(2), but a negative errno. */
-pid_t fork_into_cgroup(struct keeper *keeper, struct cgroup *cgroup);
-void cgroup_close(struct keeper *keeper, struct cgroup *cgroup);
-
 int trees_open(struct keeper *keeper);
 
 /* Starts the command in a tree of its own; returns 0 or a negative errno. */

@@ -122,8 +122,7 @@ class BoxCgroup:
         for pid in (self.tree / "cgroup.procs").read_text().split():
             _write(keeper / "cgroup.procs", pid)
         _pass_down(self.tree, ("pids",))
-        # One more than asked for: the child that the keeper holds ready is born there.
-        _write(self.tree / "runs" / "pids.max", str(pids + 1))
+        _write(self.tree / "runs" / "pids.max", str(pids))
 
     def is_populated(self) -> bool:
         try:

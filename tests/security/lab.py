@@ -55,7 +55,9 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
 
 def keeper_of(box: Sandbox) -> int:
     """The number on this machine of the process that is the first of the box."""
-    for pid in (tree_of(box) / "cgroup.procs").read_text().split():
+    tree = tree_of(box)
+    leaf = tree / "keeper"  # on pure cgroup v2
+    for pid in ((leaf if leaf.is_dir() else tree) / "cgroup.procs").read_text().split():
         status = Path(f"/proc/{pid}/status").read_text()
         if any(line.startswith("NSpid:") and line.split()[-1] == "1" for line in status.splitlines()):
             return int(pid)
@@ -72,15 +74,15 @@ def tree_of(box: Sandbox) -> Path:
 def processes_of(box: Sandbox) -> int:
     """How many processes the kernel counts in the box, but those of the keeper."""
     pids: list[str] = []
-    for folder, _, _ in os.walk(tree_of(box)):
+    for folder, _, _ in os.walk(tree_of(box) / "runs"):
         with suppress(OSError):  # the keeper removes the cgroups of runs that have ended
             pids += Path(folder, "cgroup.procs").read_text().split()
-    return sum(not is_keeper(pid) for pid in pids)
+    return sum(is_code(pid) for pid in pids)
 
 
-def is_keeper(pid: str) -> bool:
-    """True for the keeper and the child that it keeps ready; what has just ended is neither."""
+def is_code(pid: str) -> bool:
+    """False for what the keeper has forked and has not become a command yet, and for what has just ended."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"/.cloche/keeper\0")
+        return not Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"/.cloche/keeper\0")
     except (FileNotFoundError, ProcessLookupError):
         return False
