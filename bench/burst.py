@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from bench.cold import make_and_ask
 from bench.report import Times, print_bar, print_heading, print_times
+from cloche import Sandbox
 
 BOXES, ROUNDS = 20, 4
 
@@ -21,9 +22,9 @@ def measure() -> None:
         for turn in range(ROUNDS + 1):
             alone = [_time_one() for _ in range(5)]
             start = time.perf_counter()
-            boxes = list(threads.map(lambda _: make_and_ask("embedded"), range(BOXES)))
+            boxes = list(threads.map(make_and_ask, ["embedded"] * BOXES))
             taken = (time.perf_counter() - start) * 1000
-            list(threads.map(lambda box: box.kill(), boxes))
+            list(threads.map(Sandbox.kill, boxes))
             if turn:
                 single.values.extend(alone)
                 burst.values.append(taken)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from bench.floor import tiny_program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 IMAGE = "cloche-bench"
 # One program that prints `ok` and ends: no image is smaller.
@@ -36,7 +36,7 @@ class Rival:
 
 
 @contextmanager
-def start_docker() -> Iterator[Rival | None]:
+def start_docker() -> Generator[Rival | None]:
     """Through a daemon of its own."""
     if shutil.which("dockerd") is None or shutil.which("docker") is None:
         print("  Docker is not installed (apt-get install docker.io): no comparison")
@@ -64,7 +64,7 @@ def start_docker() -> Iterator[Rival | None]:
 
 
 @contextmanager
-def start_podman() -> Iterator[Rival | None]:
+def start_podman() -> Generator[Rival | None]:
     """It has no daemon to start."""
     if shutil.which("podman") is None:
         print("  Podman is not installed (apt-get install podman): no comparison")

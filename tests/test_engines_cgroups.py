@@ -32,7 +32,7 @@ def test_the_v2_mount_is_found_beside_v1_and_alone(line: str, mount: str) -> Non
 
 
 ALL_V1 = {name: Path("/v1", name) for name in ("cpu", "memory", "pids")}
-KINDS = [
+KINDS: list[tuple[Hierarchies, str, list[str]]] = [
     (Hierarchies({}, Path("/v2"), frozenset({"cpu", "memory", "pids"})), "v2", []),
     (Hierarchies(ALL_V1, Path("/v2"), frozenset({"hugetlb"})), "hybrid", []),
     (Hierarchies(ALL_V1, None, frozenset()), "v1", []),

@@ -13,7 +13,15 @@ from cloche.engines.disks import STOCK, Disks
 from cloche.errors import EngineError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+
+def take_into(disks: Disks, folder: Path) -> Callable[[int], None]:
+    def take(number: int) -> None:
+        disks.take(folder / f"{number}.img", disk_mb=16, inodes=1024)
+
+    return take
 
 
 def test_a_disk_is_sparse_whole_and_of_the_size_that_was_asked_for(tmp_path: Path) -> None:
@@ -33,7 +41,7 @@ def test_the_stock_is_filled_and_each_copy_is_given_once(tmp_path: Path) -> None
         assert time.monotonic() < deadline
         time.sleep(0.01)
     with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda n: disks.take(tmp_path / f"{n}.img", disk_mb=16, inodes=1024), range(STOCK)))
+        list(threads.map(take_into(disks, tmp_path), range(STOCK)))
     assert not list(stock.iterdir())
     assert len({(tmp_path / f"{n}.img").stat().st_ino for n in range(STOCK)}) == STOCK
 
@@ -41,7 +49,7 @@ def test_the_stock_is_filled_and_each_copy_is_given_once(tmp_path: Path) -> None
 def test_several_that_want_the_first_disk_at_once_all_get_one(tmp_path: Path) -> None:
     disks = Disks(tmp_path / "disks")
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda n: disks.take(tmp_path / f"{n}.img", disk_mb=16, inodes=1024), range(4)))
+        list(threads.map(take_into(disks, tmp_path), range(4)))
     assert [path.name for path in (tmp_path / "disks").iterdir()] == ["16-1024.ext4"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
 from cloche.engines import ids
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 def test_two_boxes_never_have_the_same_range(tmp_path: Path) -> None:
     names = [f"{number:020}" for number in range(0, 200 * ids.COUNT, ids.COUNT)]
     with ThreadPoolExecutor(16) as threads:
-        firsts = list(threads.map(lambda name: ids.lease(tmp_path, name), names))
+        firsts = list(threads.map(partial(ids.lease, tmp_path), names))
     assert len(set(firsts)) == len(names)
     assert all(first >= ids.FIRST and (first - ids.FIRST) % ids.SIZE == 0 for first in firsts)
     assert max(firsts) + ids.SIZE <= 1 << 31

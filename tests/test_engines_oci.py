@@ -61,7 +61,11 @@ def test_a_runtime_that_fails_is_told_in_its_own_words_and_leaves_nothing(
     program = home / "runtime"
     program.write_text("#!/bin/sh\necho 'no such luck' >&2\nexit 3\n")
     program.chmod(0o755)
-    monkeypatch.setattr(oci, "find_program", lambda _: str(program))  # pyright: ignore[reportUnknownLambdaType]
+
+    def find_that(_: str) -> str:
+        return str(program)
+
+    monkeypatch.setattr(oci, "find_program", find_that)
     id, folder = new_box(home)
     with pytest.raises(EngineError, match="no such luck"):
         OciEngine("crun").create(id, folder, SandboxSpec(), empty_image(home))
@@ -71,7 +75,9 @@ def test_a_runtime_that_fails_is_told_in_its_own_words_and_leaves_nothing(
 def test_a_missing_runtime_is_told_with_the_command_that_installs_it(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(oci, "find_program", lambda _: None)  # pyright: ignore[reportUnknownLambdaType]
+    def find_none(_: str) -> None: ...
+
+    monkeypatch.setattr(oci, "find_program", find_none)
     id, folder = new_box(home)
     with pytest.raises(EngineError, match="apt-get install crun"):
         OciEngine("crun").create(id, folder, SandboxSpec(), empty_image(home))

@@ -6,7 +6,7 @@ import json
 import secrets
 import string
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,7 +16,10 @@ from cloche.errors import EngineError
 from cloche.images.base import Image
 from cloche.models import SandboxSpec
 
-BREAKS = {
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BREAKS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "seccomp": (lambda c: c["linux"].pop("seccomp"), "Seccomp 0"),
     "new privileges": (lambda c: c["process"].update(noNewPrivileges=False), "."),
     "capabilities": (lambda c: c["process"]["capabilities"]["effective"].append("CAP_SYS_ADMIN"), "."),

@@ -35,7 +35,7 @@ def marked_tests() -> dict[str, list[str]]:
 def _promises_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     calls = [call for call in node.decorator_list if isinstance(call, ast.Call)]
     marks = [call for call in calls if ast.unparse(call.func) == "pytest.mark.promise"]
-    return [argument.value for call in marks for argument in call.args if isinstance(argument, ast.Constant)]
+    return [str(ast.literal_eval(argument)) for call in marks for argument in call.args]
 
 
 def make_tables() -> str:

@@ -47,7 +47,7 @@ def _spawn(command: Sequence[str], stderr: int) -> int:
     # Python ignores these two, and what is ignored is inherited.
     defaults = (signal.SIGPIPE, signal.SIGXFSZ)
     return os.posix_spawn(
-        command[0], command, {"PATH": SYSTEM_PATH}, file_actions=actions, setsid=True, setsigdef=defaults
+        command[0], list(command), {"PATH": SYSTEM_PATH}, file_actions=actions, setsid=True, setsigdef=defaults
     )
 
 

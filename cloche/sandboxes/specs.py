@@ -93,6 +93,8 @@ def parse_workspace(text: str | os.PathLike[str] | None) -> tuple[str | None, Wo
         raise InvalidRequest(
             f"workspace is {path!r}, which leads through a link to {real!r}; name that, if you mean it"
         )
+    if real == "/":
+        raise InvalidRequest("workspace is '/', the whole machine; name a folder of it")
     home = os.path.realpath(settings.home())
     if os.path.commonpath([real, home]) in (real, home):
         raise InvalidRequest(

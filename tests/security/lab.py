@@ -71,6 +71,11 @@ def tree_of(box: Sandbox) -> Path:
     return BoxCgroup(box.id, find_hierarchies()).tree
 
 
+def is_at_rest(box: Sandbox) -> bool:
+    """True where nothing runs but the keeper; the kernel's word, as a list of processes misses one that forks."""
+    return "populated 0" in (tree_of(box) / "runs" / "cgroup.events").read_text()
+
+
 def processes_of(box: Sandbox) -> int:
     """How many processes the kernel counts in the box, but those of the keeper."""
     pids: list[str] = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.security.lab import attack, compile_attack, processes_of, wait_until
+from tests.security.lab import attack, compile_attack, is_at_rest, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ def test_nothing_outlasts_its_time(sandbox: Sandbox, way: str) -> None:
     result = attack(sandbox, "undying", way, timeout=0.5)
     assert (result.limit_hit, result.stdout) == ("timeout", "here\n")
     assert time.monotonic() - began < 2.5
-    wait_until(lambda: processes_of(sandbox) == 0, "all that it started has ended")
+    wait_until(lambda: is_at_rest(sandbox), "all that it started has ended")
 
 
 @pytest.mark.promise("timeout")
@@ -34,7 +34,7 @@ def test_what_stays_behind_its_parent_ends_with_the_time(sandbox: Sandbox, way: 
     result = attack(sandbox, "undying", way, timeout=1)
     assert result.stdout == "here\n"
     assert time.monotonic() - began < 3
-    wait_until(lambda: processes_of(sandbox) == 0, "all that it started has ended")
+    wait_until(lambda: is_at_rest(sandbox), "all that it started has ended")
     assert time.monotonic() - began < 4
 
 
@@ -43,9 +43,9 @@ def test_what_stays_behind_its_parent_ends_with_the_time(sandbox: Sandbox, way: 
 def test_kill_ends_the_whole_tree(sandbox: Sandbox, way: str) -> None:
     sandbox.files.write("/tmp/undying", compile_attack("undying"), mode=0o755)
     run = sandbox.commands.run(["/tmp/undying", way], background=True)
-    wait_until(lambda: processes_of(sandbox) > 0, "it runs")
+    wait_until(lambda: not is_at_rest(sandbox), "it runs")
     assert run.kill()
-    wait_until(lambda: processes_of(sandbox) == 0, "all that it started has ended")
+    wait_until(lambda: is_at_rest(sandbox), "all that it started has ended")
 
 
 def test_the_end_of_a_box_is_the_end_of_all_in_it(make: Callable[..., Sandbox]) -> None:
