@@ -1,7 +1,7 @@
 # make up     install what is missing, then run a first piece of code in a box
 # make test   the tests          make check  linters, types, generated files, C warnings
 # make build  the two C programs, into cloche/_bin
-# make bench  the figures        make soak   long fuzzing        make clean  remove what was made
+# make bench  the figures        make soak   long fuzzing, many boxes        make clean  remove what was made
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
@@ -15,6 +15,8 @@ C_SOURCES := $(wildcard keeper/*.c keeper/*.h keeper/launch/*.c keeper/launch/*.
 PROGRAM_SOURCES := $(filter-out %_test.c keeper/fuzz%,$(wildcard keeper/*.c))
 LAUNCH_SOURCES := $(filter-out %_test.c,$(wildcard keeper/launch/*.c))
 C_CHECK := -std=c11 -O2 -Wall -Wextra -Werror -fsyntax-only
+
+SOAKS := tests/keeper/test_frames.py tests/test_link_frames.py tests/security/test_leftovers.py
 
 .PHONY: up build test check bench soak clean system
 
@@ -40,7 +42,7 @@ bench: .venv/installed-dev
 	@$(BIN)/python -m bench $(ARGS)
 
 soak: .venv/installed-dev
-	@CLOCHE_FUZZ=1000000 $(BIN)/python -m pytest -q --timeout=7200 tests $(ARGS)
+	@CLOCHE_FUZZ=1000000 CLOCHE_SOAK=1 $(BIN)/python -m pytest -q --timeout=7200 --durations=0 $(SOAKS) $(ARGS)
 
 clean:
 	rm -rf .venv .cache build dist cloche/_bin .pytest_cache .ruff_cache .hypothesis

@@ -25,3 +25,7 @@ def run_tiny() -> None:
 
 def run_true() -> None:
     subprocess.run(["/usr/bin/true"], check=False, capture_output=True)
+
+
+def run_shell() -> None:
+    subprocess.run(["/bin/bash", "-c", "true;"], check=False, capture_output=True)

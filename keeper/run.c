@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 enum {
+    START_MS = 2,
     DRAIN_MS = 100,       /* of silence, then leftover holders of the pipes are not waited for */
     DRAIN_MOST_MS = 1000, /* however much they go on to write */
     KEPT_DEFAULT = 1 << 20,
@@ -88,6 +89,8 @@ static void on_drain(struct timer *timer)
     struct run *run = OWNER(struct run, drain, timer);
     if (run->has_ended)
         run_check_drained(run);
+    else if (!run->is_started)
+        loop_add(&run->keeper->loop, &run->status, EPOLLIN);
     else
         follow_update_interest(run);
 }
@@ -392,8 +395,17 @@ static int set_up(struct run *run, const struct frame *request, struct ends *end
     take(&run->outputs[1].source, &ends->error[0], on_output);
     input_open(run, ends->input[1]);
     ends->input[1] = -1;
-    loop_add(&run->keeper->loop, &run->status, EPOLLIN);
     return 0;
+}
+
+/* Where somebody waits for the end, the start is worth no wake-up of its own: a short command is over by then. */
+static void look_for_start(struct run *run)
+{
+    struct keeper *keeper = run->keeper;
+    if (run->owner && !(run->flags & RUN_PTY))
+        timer_set(&keeper->loop, &run->drain, now_ms() + START_MS);
+    else
+        loop_add(&keeper->loop, &run->status, EPOLLIN);
 }
 
 void run_start(struct conn *conn, struct frame *request)
@@ -434,6 +446,7 @@ void run_start(struct conn *conn, struct frame *request)
     }
     if (run->time_limit_ms)
         timer_set(&keeper->loop, &run->limit, now_ms() + run->time_limit_ms);
+    look_for_start(run);
     conn->follows = 1;
     follow_begin(run, conn);
 }

@@ -18,7 +18,7 @@ from tests.security.lab import RUN, attack, keeper_of, wait_until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BOXES = (200, 1000) if "CLOCHE_SOAK" in os.environ else (30,)
+BOXES = (200, 1000) if "CLOCHE_SOAK" in os.environ else (200,)
 
 
 def folders_of_cgroups() -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
 from cloche.client.archives import ArchiveTarget, walk_archive
@@ -35,12 +36,17 @@ class AsyncTransfers:
 
     async def read(self, path: str) -> AsyncIterator[bytes]:
         """A file's content as it comes."""
+        async for piece in self._pieces(path):
+            yield bytes(piece)
+
+    async def _pieces(self, path: str) -> AsyncIterator[bytes | memoryview]:
+        """The same, each piece good until the next is asked for."""
         request = frames.Read(*self._ids, offset=0, limit=0, path=to_octets(path))
         async with self._link.start(request, refuse_file(path)) as operation:
             while True:
                 frame = await operation.receive(REPLY_SECONDS)
                 if isinstance(frame, frames.Data):
-                    yield bytes(frame.data)
+                    yield frame.data
                 elif isinstance(frame, frames.End):
                     return
                 else:
@@ -48,14 +54,12 @@ class AsyncTransfers:
 
     async def read_all(self, path: str) -> bytes:
         """A file's content, where it is not too much to hold."""
-        pieces: list[bytes] = []
-        size = 0
-        async for piece in self.read(path):
-            size += len(piece)
-            if size > MOST_AT_ONCE:
+        content = BytesIO()
+        async for piece in self._pieces(path):
+            content.write(piece)
+            if content.tell() > MOST_AT_ONCE:
                 raise SandboxError(f"{path!r} has more than {MOST_AT_ONCE} octets; read it with format='stream'")
-            pieces.append(piece)
-        return b"".join(pieces)
+        return content.getvalue()
 
     async def write(self, path: str, pieces: Iterable[bytes | memoryview], *, flags: int, mode: int) -> int:
         """A file's content; gives its size."""
@@ -142,7 +146,7 @@ class AsyncTransfers:
 
     async def _fetch(self, path: str, file: IO[bytes], max_bytes: int) -> int:
         size = 0
-        async for piece in self.read(path):
+        async for piece in self._pieces(path):
             size += len(piece)
             if size > max_bytes:
                 raise SandboxError(f"{path!r} takes more than max_bytes allows; raise it, or fetch less")
