@@ -35,6 +35,7 @@ MAY_IMPORT = {
     "adapters": SERVER,
     "cli": SERVER,
     "first_run": CLIENT,
+    "__main__": {"cli"},
     "": CLIENT,
 }
 """The part of `cloche.part…` to the parts that it may import besides itself; "" is the package's own front."""

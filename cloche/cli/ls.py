@@ -1,0 +1,57 @@
+"""`cloche ls`."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from cloche.cli.tables import print_json, print_table
+
+if TYPE_CHECKING:
+    import argparse
+
+    from cloche.sandboxes.records import Record
+
+EXAMPLE = "cloche ls --quiet"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    parser.add_argument("-q", "--quiet", action="store_true", help="print ids only, one a line")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Lists them, the oldest first."""
+    from cloche.sandboxes import boxes
+
+    found = boxes.all_boxes()
+    if args.quiet:
+        print("".join(f"{record.box.id}\n" for record in found), end="")
+    elif args.json:
+        print_json([_describe(record) for record in found])
+    else:
+        rows = [
+            (record.box.id, record.spec.name or "", record.runtime.name, record.box.engine, _age(record.created))
+            for record in found
+        ]
+        print_table(("ID", "NAME", "RUNTIME", "ENGINE", "AGE"), rows)
+    return 0
+
+
+def _describe(record: Record) -> dict[str, object]:
+    return {
+        "id": record.box.id,
+        "name": record.spec.name,
+        "runtime": record.runtime.name,
+        "engine": record.box.engine,
+        "image": record.spec.image,
+        "created": record.created,
+    }
+
+
+def _age(created: float) -> str:
+    seconds = max(0, int(time.time() - created))
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"

@@ -1,0 +1,146 @@
+"""`cloche COMMAND …`: finds the command, reads its arguments, and says in one line what went wrong."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol, cast
+
+from cloche.errors import ClocheError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS: Final = {
+    "run": "run code in a fresh sandbox, which is gone afterwards",
+    "create": "make a sandbox and print its id",
+    "exec": "run a command in a sandbox",
+    "shell": "open a shell in a sandbox",
+    "ls": "list the sandboxes",
+    "ps": "list the processes in a sandbox",
+    "logs": "show the output of a background process",
+    "kill": "send a signal to a process in a sandbox",
+    "cp": "copy files into a sandbox, out of it, or between two",
+    "rm": "end sandboxes and remove all that is in them",
+    "images": "list, add and remove images",
+    "runtimes": "list the language runtimes, and add others",
+    "explain": "show where a command would run, why, and what it would see",
+    "doctor": "show what this machine enforces, and how to repair what it does not",
+    "setup": "prepare this machine for sandboxes of an ordinary user",
+    "completion": "print a completion script for bash, zsh or fish",
+}
+"""Each name is a file beside this one."""
+
+USAGE_ERROR, OUR_ERROR = 2, 125
+
+
+class Command(Protocol):
+    """What the file of a command holds."""
+
+    EXAMPLE: str
+    """One line that works, shown in the help."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, args: argparse.Namespace) -> int:
+        """The exit status. Raises: ClocheError."""
+        ...
+
+
+class Parser(argparse.ArgumentParser):
+    """One that says what to do next."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(USAGE_ERROR, f"cloche: {message}\nTry: {self.prog} --help\n")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """What the program `cloche` does."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    name = words[0] if words else "--help"
+    if name in ("-h", "--help", "help"):
+        print(overview(), end="")
+        return 0
+    if name in ("-V", "--version"):
+        from cloche.version import __version__
+
+        print(f"cloche {__version__}")
+        return 0
+    if name not in COMMANDS:
+        return _refuse(name)
+    command = load(name)
+    args = make_parser(name, command).parse_args(words[1:])
+    try:
+        status = command.run(args)
+        sys.stdout.flush()
+    except ClocheError as error:
+        tell(error, as_json=args.json)
+        return OUR_ERROR
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Nobody reads our output any more, and the interpreter would complain of it at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 141
+    return status
+
+
+def load(name: str) -> Command:
+    """The file of a command."""
+    return cast("Command", import_module(f"cloche.cli.{name}"))
+
+
+def make_parser(name: str, command: Command) -> Parser:
+    """The parser of one command, with the options that all have."""
+    parser = Parser(
+        prog=f"cloche {name}",
+        description=f"{COMMANDS[name][0].upper()}{COMMANDS[name][1:]}.",
+        epilog=f"example:\n  {command.EXAMPLE}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    command.add_arguments(parser)
+    return parser
+
+
+def overview() -> str:
+    """The help without a command."""
+    lines = [f"  {name:<12} {what}" for name, what in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: cloche COMMAND ...",
+            "",
+            "Runs code that an AI agent wrote, where it can do no harm and where a person can see everything it does.",
+            "",
+            *lines,
+            "",
+            "cloche COMMAND --help shows the options of a command, with an example.",
+            "",
+        ]
+    )
+
+
+def tell(error: ClocheError, *, as_json: bool) -> None:
+    """What went wrong, on standard error; a program finds the code that is stable."""
+    from cloche.cli.terminal import clean
+
+    if as_json:
+        import json
+
+        print(json.dumps({"error": {"code": error.code, "message": error.message}}), file=sys.stderr)
+    else:
+        print("\n".join(f"cloche: {clean(line)}" for line in error.message.splitlines()), file=sys.stderr)
+
+
+def _refuse(name: str) -> int:
+    from difflib import get_close_matches
+
+    from cloche.cli.terminal import clean
+
+    near = get_close_matches(name, COMMANDS, 1)
+    hint = f"did you mean: cloche {near[0]}" if near else f"there are: {', '.join(COMMANDS)}"
+    print(f"cloche: there is no command {clean(name)!r}; {hint}", file=sys.stderr)
+    return USAGE_ERROR

@@ -1,0 +1,24 @@
+"""Answers of commands: tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from cloche.cli.terminal import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Columns as wide as what is in them; the last one is not padded. Cells may come from a sandbox."""
+    cells = [list(headers), *([clean(str(cell)) for cell in row] for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
+    for row in cells:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def print_json(value: Any) -> None:
+    """One document; what JSON does not know is told as text."""
+    print(json.dumps(value, indent=2, default=str))

@@ -1,0 +1,55 @@
+"""The front of the command line."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from cloche.cli.main import COMMANDS, main, tell
+from cloche.errors import SandboxNotFound
+
+FOLDER = Path(import_module("cloche.cli").__path__[0])
+
+
+def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in COMMANDS)
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("cloche ")
+
+
+def test_an_unknown_command_is_told_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lss"]) == 2
+    assert "did you mean: cloche ls" in capsys.readouterr().err
+    assert main(["\x1b[31m"]) == 2
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_an_unknown_option_is_told_with_the_way_to_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["ls", "--nonsense"])
+    assert end.value.code == 2
+    assert "Try: cloche ls --help" in capsys.readouterr().err
+
+
+def test_an_error_is_one_line_for_people_and_has_its_code_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    error = SandboxNotFound("there is no sandbox '\x07'")
+    tell(error, as_json=False)
+    assert capsys.readouterr().err == "cloche: there is no sandbox '�'\n"
+    tell(error, as_json=True)
+    assert json.loads(capsys.readouterr().err)["error"]["code"] == "sandbox_not_found"
+
+
+@pytest.mark.parametrize("name", sorted(name for name in COMMANDS if (FOLDER / f"{name}.py").exists()))
+def test_every_command_has_help_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main([name, "--help"])
+    assert end.value.code == 0
+    assert f"example:\n  cloche {name}" in capsys.readouterr().out
