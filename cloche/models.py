@@ -12,6 +12,8 @@ WorkspaceAccess = Literal["none", "ro", "rw"]
 LimitName = Literal["timeout", "memory_mb", "disk_mb", "inodes", "pids", "output_bytes"]
 
 MIB = 1 << 20
+IDLE_SECONDS = 600.0
+LIFE_SECONDS = 30 * 86400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,11 @@ class SandboxSpec:
     """A folder of this machine, shown at /workspace."""
     workspace_access: WorkspaceAccess = "none"
     name: str | None = None
-    """A name for people; ids stay what they are."""
+    """A name for people, which no other sandbox has at the same time; ids stay what they are."""
+    idle_timeout: float = IDLE_SECONDS
+    """Seconds without use until it ends by itself; 0 means never."""
+    lifetime: float = LIFE_SECONDS
+    """Seconds until it ends, used or not; 0 means never."""
     explicit: frozenset[str] = frozenset()
     """The limits that were asked for by name. The others are defaults: an engine without the means leaves them out."""
 

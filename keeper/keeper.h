@@ -23,9 +23,10 @@ enum {
 
 struct options {
     const char *bind_path;
-    int listen_fd, runs_fd, egress_port; /* -1, -1, 0: not given */
+    int listen_fd, runs_fd, end_fd, egress_port; /* -1, -1, -1, 0: not given */
     int join_fds[MAX_JOINS], joins;
     uint64_t root_caps;
+    uint64_t idle_ms, life_ms; /* 0: no limit */
     long long uid_only; /* -1: any */
     int is_host;
 };
@@ -50,6 +51,7 @@ struct keeper {
     uint64_t started_ms, last_active_ms;
     int active; /* requests under way and foreground runs */
     int is_ending;
+    struct timer idle, life;
 
     struct conn *conns, *dirty;
     int conn_count;
@@ -70,6 +72,10 @@ struct keeper {
 
 /* main.c */
 void set_active(struct keeper *keeper, int *flag, int active);
+void end_all(struct keeper *keeper);
+
+/* life.c */
+void life_begin(struct keeper *keeper);
 
 /* reap.c */
 void reap_children(struct keeper *keeper);

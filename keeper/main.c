@@ -120,11 +120,11 @@ static void drop_bounding(void)
     keeper.bounding_caps &= kept;
 }
 
-static void end_all(void)
+void end_all(struct keeper *of)
 {
-    keeper.is_ending = 1;
-    loop_close(&keeper.loop, &keeper.listener);
-    for (struct run *run = keeper.runs; run; run = run->next)
+    of->is_ending = 1;
+    loop_close(&of->loop, &of->listener);
+    for (struct run *run = of->runs; run; run = run->next)
         if (!run->is_finished || tree_has_processes(run))
             run_kill(run, EXIT_KILLED);
 }
@@ -135,7 +135,7 @@ static void on_signal(struct source *source, uint32_t events)
     (void)events;
     while (read(source->fd, &info, sizeof info) == sizeof info)
         if (info.ssi_signo == SIGTERM && keeper.options.is_host)
-            end_all();
+            end_all(&keeper);
     reap_children(&keeper);
 }
 
@@ -231,5 +231,6 @@ int main(int argc, char **argv)
     if (keeper.options.egress_port && egress_open(&keeper) < 0)
         die("listen for outgoing connections");
     take_clients();
+    life_begin(&keeper);
     serve(); /* from here on, nothing is fatal */
 }

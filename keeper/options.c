@@ -8,13 +8,15 @@
 
 static const char usage[] =
     "usage: keeper (--listen-fd N | --bind PATH) [--runs-fd N] [--join-fd N]... [--root-caps HEX]\n"
-    "              [--egress-port P] [--uid-only N] [--host]\n";
+    "              [--egress-port P] [--uid-only N] [--idle-ms N] [--life-ms N] [--end-fd N] [--host]\n";
 
 static const struct option table[] = {
     {"listen-fd", required_argument, NULL, 'l'}, {"bind", required_argument, NULL, 'b'},
     {"runs-fd", required_argument, NULL, 'r'},   {"join-fd", required_argument, NULL, 'j'},
     {"root-caps", required_argument, NULL, 'c'}, {"egress-port", required_argument, NULL, 'e'},
     {"uid-only", required_argument, NULL, 'u'},  {"host", no_argument, NULL, 'h'},
+    {"idle-ms", required_argument, NULL, 'i'},   {"life-ms", required_argument, NULL, 't'},
+    {"end-fd", required_argument, NULL, 'd'},
     {NULL, 0, NULL, 0},
 };
 
@@ -29,10 +31,27 @@ static int parse_number(const char *name, const char *text, int base, unsigned l
     return -1;
 }
 
+static unsigned long long most_of(int option)
+{
+    switch (option) {
+    case 'c':
+        return ~0ull;
+    case 'e':
+        return 65535;
+    case 'u':
+        return 0xfffffffeu;
+    case 'i':
+    case 't':
+        return 1000ull * 86400 * 365 * 100;
+    default:
+        return 1u << 20;
+    }
+}
+
 static int take(struct options *options, const struct option *option, const char *text)
 {
     unsigned long long number = 0;
-    unsigned long long most = option->val == 'c' ? ~0ull : option->val == 'e' ? 65535 : option->val == 'u' ? 0xfffffffeu : 1u << 20;
+    unsigned long long most = most_of(option->val);
     if (option->val == 'b') {
         options->bind_path = text;
         return 0;
@@ -53,6 +72,15 @@ static int take(struct options *options, const struct option *option, const char
     case 'c':
         options->root_caps = number;
         return 0;
+    case 'i':
+        options->idle_ms = number;
+        return 0;
+    case 't':
+        options->life_ms = number;
+        return 0;
+    case 'd':
+        options->end_fd = (int)number;
+        return 0;
     case 'e':
         options->egress_port = (int)number;
         return 0;
@@ -72,7 +100,7 @@ static int take(struct options *options, const struct option *option, const char
 int options_parse(struct options *options, int argc, char **argv)
 {
     int index, found;
-    *options = (struct options){.listen_fd = -1, .runs_fd = -1, .uid_only = -1};
+    *options = (struct options){.listen_fd = -1, .runs_fd = -1, .end_fd = -1, .uid_only = -1};
     while ((found = getopt_long(argc, argv, "", table, &index)) != -1)
         if (found == '?' || take(options, &table[index], optarg) < 0) {
             fputs(usage, stderr);

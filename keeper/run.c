@@ -439,6 +439,7 @@ void run_start(struct conn *conn, struct frame *request)
     if (request->flags & RUN_BACKGROUND) {
         run->is_kept = 1;
         output_keep_from_here(&run->output, run->output_limit == 0);
+        keeper->last_active_ms = now_ms();
     } else {
         run->owner = conn;
         conn->is_owner = 1;

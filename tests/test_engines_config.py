@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import resource
 from typing import Any
 
 import pytest
 
-from cloche.engines.config import KEEPER_PIDS, make_config, root_capability_mask
+from cloche.engines.config import KEEPER_PIDS, make_ceilings, make_config, root_capability_mask
 from cloche.models import Limits, SandboxSpec
 
 
 def config_of(spec: SandboxSpec) -> dict[str, Any]:
-    return make_config(spec, root="/r", keeper_argv=["/k"], first_id=1_900_000_000, cgroup="/c/x", open_files=1024)
+    return make_config(spec, root="/r", user_namespace="/u", keeper_argv=["/k"], first_id=1_900_000_000, cgroup="/c/x")
 
 
 def test_each_limit_reaches_the_kernel() -> None:
@@ -21,7 +22,7 @@ def test_each_limit_reaches_the_kernel() -> None:
     assert resources["memory"] == {"limit": 300 << 20, "swap": 300 << 20}
     assert resources["cpu"] == {"period": 100_000, "quota": 150_000}
     assert resources["pids"]["limit"] == 50 + KEEPER_PIDS
-    assert {"type": "RLIMIT_FSIZE", "hard": 200 << 20, "soft": 200 << 20} in config["process"]["rlimits"]
+    assert make_ceilings(limits)[resource.RLIMIT_FSIZE] == 200 << 20
 
 
 def test_ids_are_mapped_to_the_box_s_own_range() -> None:

@@ -23,11 +23,19 @@ def test_two_boxes_never_have_the_same_range(tmp_path: Path) -> None:
 
 def test_a_range_can_be_had_again_once_it_is_released(tmp_path: Path) -> None:
     first = ids.lease(tmp_path, "a" * 20)
-    ids.release(tmp_path, "a" * 20, first)
+    ids.release(tmp_path, "a" * 20)
     assert ids.lease(tmp_path, "a" * 20) == first
 
 
 def test_a_box_cannot_release_the_range_of_another(tmp_path: Path) -> None:
     first = ids.lease(tmp_path, "a" * 20)
-    ids.release(tmp_path, "b" * 20, first)
+    ids.release(tmp_path, "b" * 20)
     assert ids.lease(tmp_path, "a" * 20) != first
+
+
+def test_a_range_is_found_by_its_box_wherever_it_lies(tmp_path: Path) -> None:
+    first = ids.lease(tmp_path, "a" * 20)
+    assert ids.lease(tmp_path, "a" * 20) != first
+    ids.release(tmp_path, "a" * 20)
+    ids.release(tmp_path, "a" * 20)
+    assert not list(tmp_path.iterdir())

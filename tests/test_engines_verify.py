@@ -23,7 +23,7 @@ BREAKS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "seccomp": (lambda c: c["linux"].pop("seccomp"), "Seccomp 0"),
     "new privileges": (lambda c: c["process"].update(noNewPrivileges=False), "."),
     "capabilities": (lambda c: c["process"]["capabilities"]["effective"].append("CAP_SYS_ADMIN"), "."),
-    "ids": (lambda c: c["linux"]["uidMappings"][0].update(hostID=1_000_000), "."),
+    "ids": (lambda c: c["linux"]["namespaces"][-1].update(path="/proc/1/ns/user"), "."),
     "namespace": (lambda c: c["linux"]["namespaces"].remove({"type": "cgroup"}), "cgroup"),
     "memory": (lambda c: c["linux"]["resources"].pop("memory"), "memory"),
     "processes": (lambda c: c["linux"]["resources"].pop("pids"), "pids.max"),

@@ -82,11 +82,18 @@ class Engine(Protocol):
         ...
 
     def delete(self, box: Box) -> None:
-        """End it and remove all that belongs to it but its folder; a box that is gone is fine."""
+        """End it and remove all that belongs to it but its folder; one that is gone or was never whole is fine.
+
+        Of a box whose making was cut short only the id and the folder are known: the state is empty.
+        """
         ...
 
     def is_alive(self, box: Box) -> bool:
         """True while its keeper runs."""
+        ...
+
+    def why_ended(self, box: Box) -> str:
+        """The reason (see `sandboxes/states.py`), of one whose keeper is gone."""
         ...
 
     def counters(self, box: Box) -> Counters:
@@ -94,6 +101,18 @@ class Engine(Protocol):
         ...
 
     def usage(self, box: Box) -> EngineUsage: ...
+
+
+def life_options(spec: SandboxSpec) -> list[str]:
+    """What the keeper is told about the ends that come by themselves."""
+    times = {"--idle-ms": spec.idle_timeout, "--life-ms": spec.lifetime}
+    return [word for name, seconds in times.items() if seconds for word in (name, str(max(1, round(seconds * 1000))))]
+
+
+def read_mark(folder: Path) -> str | None:
+    """Why a keeper ended by itself, by the folder that it makes then."""
+    marks = {"end-idle": "idle", "end-life": "end_of_life"}
+    return next((reason for mark, reason in marks.items() if (folder / mark).is_dir()), None)
 
 
 Enforced = Literal["kernel", "keeper", "no"]

@@ -124,6 +124,14 @@ class BoxCgroup:
         _pass_down(self.tree, ("pids",))
         _write(self.tree / "runs" / "pids.max", str(pids))
 
+    def limit_sockets(self, octets: int) -> None:
+        """On v1, where memory of sockets is apart from the rest, and no runtime limits it any more.
+
+        Raises: EngineError.
+        """
+        if not self.hierarchies.unified:
+            _write(self.folder("memory") / "memory.kmem.tcp.limit_in_bytes", str(octets))
+
     def is_populated(self) -> bool:
         try:
             return "populated 1" in (self.tree / "cgroup.events").read_text()
@@ -143,8 +151,10 @@ class BoxCgroup:
                         raise EngineError(f"sandbox {self.id}: processes are left {timeout:g} s after SIGKILL")
                     poll.poll(100)
                     events.seek(0)
-        except FileNotFoundError:
-            return
+        except OSError as error:
+            # Another process may remove it at the same time.
+            if error.errno not in (errno.ENOENT, errno.ENODEV):
+                raise
 
     def remove(self) -> None:
         """Remove the empty cgroups from every hierarchy."""

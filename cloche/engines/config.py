@@ -38,17 +38,26 @@ READ_ONLY = ("bus", "fs", "irq", "sys")
 
 
 def make_config(
-    spec: SandboxSpec, *, root: str, keeper_argv: Sequence[str], first_id: int, cgroup: str, open_files: int
+    spec: SandboxSpec,
+    *,
+    root: str,
+    user_namespace: str,
+    keeper_argv: Sequence[str],
+    first_id: int,
+    cgroup: str,
 ) -> dict[str, Any]:
     """A config.json for one box, whose root file system is complete but for /proc and /dev."""
     return {
         "ociVersion": "1.0.2",
         "root": {"path": root, "readonly": False},
         "hostname": "cloche",
-        "process": _make_process(spec, keeper_argv, open_files),
+        "process": _make_process(spec, keeper_argv),
         "mounts": _make_mounts(spec.limits),
         "linux": {
-            "namespaces": [{"type": kind} for kind in ("pid", "mount", "ipc", "uts", "user", "cgroup")],
+            "namespaces": [
+                *({"type": kind} for kind in ("pid", "mount", "ipc", "uts", "cgroup")),
+                {"type": "user", "path": user_namespace},
+            ],
             "uidMappings": [{"containerID": 0, "hostID": first_id, "size": IDS}],
             "gidMappings": [{"containerID": 0, "hostID": first_id, "size": IDS}],
             "cgroupsPath": cgroup,
@@ -83,21 +92,25 @@ def keeper_capability_mask(spec: SandboxSpec) -> int:
     return sum(1 << number for number in KEEPER_CAPABILITIES.values()) | root_capability_mask(spec)
 
 
-def _make_process(spec: SandboxSpec, keeper_argv: Sequence[str], open_files: int) -> dict[str, Any]:
-    limits = spec.limits
+def make_ceilings(limits: Limits) -> dict[int, int]:
+    """What each process of the box may have at most, by number of setrlimit(2); the launcher sets it."""
+    open_files = min(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    return {
+        resource.RLIMIT_CORE: 1,  # with 0 a crash handler of the host's would be started: see core(5)
+        resource.RLIMIT_NOFILE: open_files,
+        resource.RLIMIT_FSIZE: limits.disk_mb << 20,
+        resource.RLIMIT_MEMLOCK: 64 << 10,
+        resource.RLIMIT_MSGQUEUE: 0,
+        resource.RLIMIT_SIGPENDING: 1024,
+        resource.RLIMIT_NPROC: 4 * (limits.pids + KEEPER_PIDS),
+        resource.RLIMIT_RTPRIO: 0,
+        resource.RLIMIT_NICE: 0,
+    }
+
+
+def _make_process(spec: SandboxSpec, keeper_argv: Sequence[str]) -> dict[str, Any]:
     capabilities = {*KEEPER_CAPABILITIES, *(ROOT_CAPABILITIES if spec.user == "root" else ())}
     names = sorted(capabilities)
-    ceilings = {
-        "CORE": 1,  # with 0 a crash handler of the host's would be started: see core(5)
-        "NOFILE": open_files,
-        "FSIZE": limits.disk_mb << 20,
-        "MEMLOCK": 64 << 10,
-        "MSGQUEUE": 0,
-        "SIGPENDING": 1024,
-        "NPROC": 4 * (limits.pids + KEEPER_PIDS),
-        "RTPRIO": 0,
-        "NICE": 0,
-    }
     return {
         "terminal": False,
         "user": {"uid": 0, "gid": 0},
@@ -105,7 +118,6 @@ def _make_process(spec: SandboxSpec, keeper_argv: Sequence[str], open_files: int
         "env": ["PATH=/usr/bin:/bin"],
         "cwd": "/",
         "capabilities": {"bounding": names, "effective": names, "permitted": names, "inheritable": [], "ambient": []},
-        "rlimits": [{"type": f"RLIMIT_{name}", "hard": value, "soft": value} for name, value in ceilings.items()],
         "noNewPrivileges": True,
     }
 
@@ -138,6 +150,11 @@ def _make_sysctl(limits: Limits) -> dict[str, str]:
         "kernel.msgmnb": "16384",
         "kernel.sem": f"250 {250 * limits.memory_mb} 100 {limits.memory_mb}",
     }
+
+
+def socket_memory(limits: Limits) -> int:
+    """Octets for what waits in sockets, which v1 counts apart from all other memory."""
+    return limits.memory_mb << 18
 
 
 def _make_resources(limits: Limits) -> dict[str, Any]:

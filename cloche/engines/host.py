@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING
 
 from cloche import settings
 from cloche.engines.abilities import refuse_what_is_not_enforced
-from cloche.engines.base import Box, EngineUsage, Fact
+from cloche.engines.base import Box, EngineUsage, Fact, life_options, read_mark
 from cloche.engines.counters import NoCounters
 from cloche.errors import EngineError
 from cloche.link.connection import address_of
+from cloche.store.makers import start_time
 
 if TYPE_CHECKING:
     from cloche.images.base import Image
     from cloche.models import SandboxSpec
 
-LISTEN_FD = 3
+LISTEN_FD, END_FD = 3, 4
 END_SECONDS = 5.0
 """What the keeper gets to end its executions before it is killed itself."""
 
@@ -47,7 +48,7 @@ class HostEngine:
 
         Raises: EngineError.
         """
-        del spec, image  # both say what is in a box; here everything of the machine is
+        del image  # it says what is in a box; here everything of the machine is
         path = folder / "keeper.sock"
         (folder / "home").mkdir(mode=0o700)
         with socket.socket(socket.AF_UNIX) as listener:
@@ -55,16 +56,18 @@ class HostEngine:
                 with address_of(str(path)) as address:
                     listener.bind(address)
                 listener.listen(256)
-                pid = _spawn_keeper(listener.fileno())
+                pid = _spawn_keeper(id, listener.fileno(), folder, spec)
             except OSError as error:
                 raise EngineError(f"the keeper can't be started: {error}") from error
-        state: dict[str, str | int] = {"pid": pid, "started": _start_time(pid) or ""}
+        state: dict[str, str | int] = {"pid": pid, "started": start_time(pid) or ""}
         return Box(id=id, engine=self.name, folder=folder, socket=path, state=state)
 
     def delete(self, box: Box) -> None:
         """End the keeper, and with it all that it started."""
-        pid = int(box.state["pid"])
-        if self.is_alive(box):
+        pid = int(box.state["pid"]) if box.state else _find_keeper(box.id)
+        if pid is None:
+            return
+        if not box.state or self.is_alive(box):
             with suppress(ProcessLookupError):
                 _end(pid)
         with suppress(ChildProcessError):
@@ -72,7 +75,11 @@ class HostEngine:
 
     def is_alive(self, box: Box) -> bool:
         """True while its keeper runs."""
-        return _start_time(int(box.state["pid"])) == box.state["started"]
+        return start_time(int(box.state["pid"])) == box.state["started"]
+
+    def why_ended(self, box: Box) -> str:
+        """By the mark that the keeper leaves in the box's folder."""
+        return read_mark(box.folder) or "killed"
 
     def counters(self, box: Box) -> NoCounters:
         """None: there is no cgroup that counts."""
@@ -85,16 +92,33 @@ class HostEngine:
         return EngineUsage(None, None)
 
 
-def _spawn_keeper(listener: int) -> int:
-    keeper = str(settings.keeper_path())
-    null = [(os.POSIX_SPAWN_OPEN, fd, "/dev/null", os.O_RDWR, 0) for fd in range(3)]
+def _spawn_keeper(id: str, listener: int, folder: Path, spec: SandboxSpec) -> int:
+    files = [(os.POSIX_SPAWN_OPEN, fd, "/dev/null", os.O_RDWR, 0) for fd in range(3)]
+    files += [(os.POSIX_SPAWN_DUP2, listener, LISTEN_FD)]
+    files += [(os.POSIX_SPAWN_OPEN, END_FD, str(folder), os.O_RDONLY | os.O_DIRECTORY, 0)]
+    options = ["--host", "--listen-fd", str(LISTEN_FD), "--end-fd", str(END_FD), *life_options(spec)]
     return os.posix_spawn(
-        keeper,
-        [keeper, "--host", "--listen-fd", str(LISTEN_FD)],
+        settings.keeper_path(),
+        [_title(id), *options],
         {"PATH": os.environ.get("PATH", os.defpath)},
-        file_actions=[*null, (os.POSIX_SPAWN_DUP2, listener, LISTEN_FD)],
+        file_actions=files,
         setsid=True,
     )
+
+
+def _title(id: str) -> str:
+    return f"cloche-keeper-{id}"
+
+
+def _find_keeper(id: str) -> int | None:
+    """One that was started, and whose number nobody could write down any more."""
+    wanted = _title(id).encode()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):
+            is_ours = os.stat(f"/proc/{name}").st_uid == os.geteuid()
+            if is_ours and Path("/proc", name, "cmdline").read_bytes().partition(b"\0")[0] == wanted:
+                return int(name)
+    return None
 
 
 def _end(pid: int) -> None:
@@ -112,13 +136,3 @@ def _wait(process: int, seconds: float) -> bool:
     poll = select.poll()
     poll.register(process, select.POLLIN)
     return bool(poll.poll(seconds * 1000))
-
-
-def _start_time(pid: int) -> str | None:
-    """When it started, in clock ticks since boot: with the number it names a process for good; None if it ended."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    fields = stat.rpartition(")")[2].split()
-    return None if fields[0] in "ZX" else fields[19]

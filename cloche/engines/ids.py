@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from cloche.errors import EngineError
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from pathlib import Path
 
 # Above what systemd gives to its containers (524288 to 1879048191), below 2^31.
@@ -30,12 +34,22 @@ def lease(folder: Path, id: str) -> int:
     raise EngineError(f"all {COUNT} ranges of user ids are in use; delete sandboxes that are not needed")
 
 
-def release(folder: Path, id: str, first_id: int) -> None:
-    """Give a range back, if it is that box's."""
-    path = folder / str((first_id - FIRST) // SIZE)
+def release(folder: Path, id: str) -> None:
+    """Give back the range that is that box's, where it has one."""
+    with suppress(FileNotFoundError), _alone(folder):
+        start = int(id, 36) % COUNT
+        for name in sorted(os.listdir(folder), key=lambda name: (int(name) - start) % COUNT):
+            if (folder / name).read_text() == id:
+                (folder / name).unlink()
+                return
+
+
+@contextmanager
+def _alone(folder: Path) -> Generator[None]:
+    """Two that release one range must not take it from the box that got it in between."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        owner = path.read_text()
-    except FileNotFoundError:
-        return
-    if owner == id:
-        path.unlink(missing_ok=True)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

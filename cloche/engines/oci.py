@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import secrets
 import shutil
 import string
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING
 from cloche import settings
 from cloche.engines import config, ids
 from cloche.engines.abilities import refuse_what_is_not_enforced
-from cloche.engines.base import Box, EngineUsage, Fact
+from cloche.engines.base import Box, EngineUsage, Fact, life_options, read_mark
 from cloche.engines.cgroups import BoxCgroup, Hierarchies, find_hierarchies
 from cloche.engines.disks import Disks
 from cloche.engines.filters import CompiledFilter, find_filter, stamp
@@ -25,6 +24,7 @@ from cloche.engines.launcher import run_launcher
 from cloche.engines.machine import find_program, look_at_machine
 from cloche.engines.verify import verify_box
 from cloche.errors import EngineError, InvalidRequest
+from cloche.faults import launcher_options, point
 from cloche.images.base import Image
 from cloche.models import SandboxSpec
 
@@ -94,10 +94,14 @@ class OciEngine:
         descriptors = 2 if find_hierarchies().unified else 3
         try:
             start = self.runtime.command(program, state=self._state, bundle=folder, id=id, descriptors=descriptors)
+            point("create.planned")
             run_launcher([*launch, "--", *start])
+            point("create.launched")
             cgroup = BoxCgroup(id, find_hierarchies())
+            cgroup.limit_sockets(config.socket_memory(spec.limits))
             verify_box(cgroup, spec, int(box.state["first_id"]))
             cgroup.limit_executions(spec.limits.pids)
+            point("create.verified")
         except BaseException:
             self.delete(box)
             raise
@@ -121,9 +125,11 @@ class OciEngine:
             socket=folder / "keeper.sock",
             state={"first_id": ids.lease(RUN / "ids", id)},
         )
+        point("create.leased")
         try:
             limits = spec.limits
             disks_in(settings.home()).take(folder / "disk.img", disk_mb=limits.disk_mb, inodes=limits.inodes)
+            point("create.disk")
             self._write_config(box, spec, cgroup)
             return box, self._launch_command(box, spec, image, cgroup)
         except BaseException:
@@ -134,11 +140,23 @@ class OciEngine:
         """End it and remove everything but its folder."""
         cgroup = BoxCgroup(box.id, find_hierarchies())
         cgroup.kill()
+        point("delete.killed")
         cgroup.remove()
-        shutil.rmtree(self._state / box.id, ignore_errors=True)
+        point("delete.cgroups")
+        for runtime in RUNTIMES:
+            shutil.rmtree(RUN / runtime / box.id, ignore_errors=True)
         for name in ("disk.img", "keeper.sock", "config.json"):
             (box.folder / name).unlink(missing_ok=True)
-        ids.release(RUN / "ids", box.id, int(box.state["first_id"]))
+        ids.release(RUN / "ids", box.id)
+        point("delete.released")
+
+    def why_ended(self, box: Box) -> str:
+        """By the mark that the keeper leaves, and by the kernel's count."""
+        cgroup = BoxCgroup(box.id, find_hierarchies())
+        mark = read_mark(cgroup.tree / "runs")
+        if mark or not cgroup.tree.exists():
+            return mark or "killed"
+        return "out_of_memory" if cgroup.counters().read().oom_kills else "killed"
 
     def is_alive(self, box: Box) -> bool:
         return BoxCgroup(box.id, find_hierarchies()).is_populated()
@@ -180,6 +198,7 @@ class OciEngine:
         cgroup.prepare()
         for name in ("disk", "lower", "root"):
             (RUN / name).mkdir(mode=0o755, parents=True, exist_ok=True)
+        (RUN / "userns").touch(mode=0o600)
         self._state.mkdir(mode=0o700, exist_ok=True)
         self._is_prepared = True
 
@@ -187,14 +206,14 @@ class OciEngine:
         argv = [KEEPER, "--listen-fd", str(LISTEN_FD), "--runs-fd", str(RUNS_FD)]
         if not cgroup.hierarchies.unified:
             argv += ["--join-fd", str(JOIN_FD)]
-        argv += ["--root-caps", f"{config.root_capability_mask(spec):x}"]
+        argv += ["--root-caps", f"{config.root_capability_mask(spec):x}", *life_options(spec)]
         document = config.make_config(
             spec,
             root=str(RUN / "root"),
+            user_namespace=str(RUN / "userns"),
             keeper_argv=argv,
             first_id=int(box.state["first_id"]),
             cgroup=cgroup.path,
-            open_files=min(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
         )
         compiled = self._filter(spec)
         if compiled:
@@ -216,11 +235,14 @@ class OciEngine:
     def _launch_command(self, box: Box, spec: SandboxSpec, image: Image, cgroup: BoxCgroup) -> list[str]:
         hierarchies = cgroup.hierarchies
         command = [str(settings.launch_path()), "--folder", str(box.folder), "--mounts", str(RUN)]
+        command += ["--maker", str(os.getpid()), *launcher_options()]
         command += ["--lower", str(image.rootfs), "--user", str(0 if spec.user == "root" else 1000)]
         command += ["--first-id", str(box.state["first_id"])]
         command += ["--tree-cgroup", str(cgroup.tree)]
         if not hierarchies.unified:
             command += ["--pids-cgroup", str(cgroup.folder("pids")), "--pids", str(spec.limits.pids)]
+        for number, value in config.make_ceilings(spec.limits).items():
+            command += ["--ceiling", str(number), str(value)]
         if hidden := self._hidden_mount(hierarchies):
             command += ["--hide", str(hidden)]
         for bind in image.binds:

@@ -3,9 +3,10 @@
 What is not in it answers ENOSYS, so that newer C libraries fall back to older calls; what is
 refused by name answers EPERM. Left out on purpose of what container engines usually allow:
 new namespaces, keys, io_uring, userfaultfd, memory of other processes, ptrace, the mount
-calls, NUMA placement, memfd, and clone3, whose flags a filter cannot see. The keeper alone
-may call clone3; it takes that from every process that it starts, and with it the two ioctls
-that type into a terminal (an OCI profile cannot compare the low half of an argument only).
+calls, NUMA placement, memfd, io_setup (all users of the machine share one pool), syncfs (the
+image may lie on the host's own disk), and clone3, whose flags a filter cannot see. The keeper
+alone may call clone3; it takes that from every process that it starts, and with it the two
+ioctls that type into a terminal (an OCI profile cannot compare the low half of an argument only).
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ fadvise64 fallocate fchdir fchmod fchmodat fchmodat2 fchown fchownat fcntl fdata
 fremovexattr fsetxattr fstat fstatfs fsync ftruncate futex futex_requeue futex_wait futex_waitv futex_wake futimesat
 get_mempolicy get_robust_list getcpu getcwd getdents getdents64 getegid geteuid getgid getgroups getitimer getpeername
 getpgid getpgrp getpid getppid getpriority getrandom getresgid getresuid getrlimit getrusage getsid getsockname
-getsockopt gettid gettimeofday getuid getxattr inotify_add_watch inotify_init inotify_init1 inotify_rm_watch io_cancel
-io_destroy io_getevents io_pgetevents io_setup io_submit ioctl ioprio_get ioprio_set kill landlock_add_rule
+getsockopt gettid gettimeofday getuid getxattr inotify_add_watch inotify_init inotify_init1 inotify_rm_watch
+ioctl ioprio_get ioprio_set kill landlock_add_rule
 landlock_create_ruleset landlock_restrict_self lchown lgetxattr link linkat listen listxattr llistxattr lremovexattr
 lseek lsetxattr lstat madvise membarrier mincore mkdir mkdirat mknod mknodat mlock mlock2 mlockall mmap mprotect
 mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink mremap msgctl msgget msgrcv msgsnd msync munlock
@@ -40,7 +41,7 @@ sched_getparam sched_getscheduler sched_rr_get_interval sched_setaffinity sched_
 sched_setscheduler sched_yield seccomp select semctl semget semop semtimedop sendfile sendmmsg sendmsg sendto
 set_robust_list set_tid_address setfsgid setfsuid setgid setgroups setitimer setpgid setpriority setregid setresgid
 setresuid setreuid setrlimit setsid setsockopt setuid setxattr shmat shmctl shmdt shmget shutdown sigaltstack signalfd
-signalfd4 splice stat statfs statx symlink symlinkat sync_file_range syncfs sysinfo tee tgkill time timer_create
+signalfd4 splice stat statfs statx symlink symlinkat sync_file_range sysinfo tee tgkill time timer_create
 timer_delete timer_getoverrun timer_gettime timer_settime timerfd_create timerfd_gettime timerfd_settime times tkill
 truncate umask uname unlink unlinkat utime utimensat utimes vfork wait4 waitid write writev
 """.split()
@@ -50,7 +51,7 @@ acct add_key adjtimex bpf chroot clock_adjtime clock_settime delete_module fanot
 init_module ioperm iopl kcmp kexec_file_load kexec_load keyctl lookup_dcookie mbind migrate_pages modify_ldt mount
 move_pages name_to_handle_at open_by_handle_at perf_event_open pidfd_getfd pivot_root process_madvise process_vm_readv
 process_vm_writev ptrace quotactl reboot request_key set_mempolicy setdomainname sethostname setns settimeofday swapoff
-swapon sync sysfs syslog umount2 unshare userfaultfd uselib ustat vhangup vmsplice
+swapon sync syncfs sysfs syslog umount2 unshare userfaultfd uselib ustat vhangup vmsplice
 """.split()
 
 # socket(domain, _, protocol)

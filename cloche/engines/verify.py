@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cloche.engines.config import CPU_PERIOD_US, KEEPER_PIDS, keeper_capability_mask
+from cloche.engines.config import CPU_PERIOD_US, KEEPER_PIDS, keeper_capability_mask, socket_memory
 from cloche.errors import EngineError
 
 if TYPE_CHECKING:
@@ -80,6 +80,10 @@ def _limits(cgroup: BoxCgroup, limits: Limits) -> dict[str, tuple[str, str]]:
     return {
         "memory.limit_in_bytes": (_read(cgroup.folder("memory") / "memory.limit_in_bytes"), memory),
         "memory.memsw.limit_in_bytes": (_read(cgroup.folder("memory") / "memory.memsw.limit_in_bytes"), memory),
+        "memory.kmem.tcp.limit_in_bytes": (
+            _read(cgroup.folder("memory") / "memory.kmem.tcp.limit_in_bytes"),
+            str(socket_memory(limits)),
+        ),
         "pids.max": (_read(cgroup.folder("pids") / "pids.max"), pids),
         "cpu.cfs_quota_us": (_read(cgroup.folder("cpu") / "cpu.cfs_quota_us"), str(quota)),
     }

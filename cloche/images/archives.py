@@ -37,7 +37,7 @@ def import_archive(home: Path, name: str, path: Path) -> Image:
     if not path.is_file():
         raise InvalidRequest(f"there is no file {str(path)!r}; expected a tar archive of a root file system")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    folder.parent.chmod(0o755)
+    folder.parent.chmod(0o700)  # what is in an image may be writable for everyone, and is so in boxes only
     with tempfile.TemporaryDirectory(prefix=".importing-", dir=folder.parent) as place:
         made = Path(place)
         made.chmod(0o755)

@@ -56,7 +56,7 @@ def _make(folder: Path) -> Image:
 
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.parent.chmod(0o755)
+        folder.parent.chmod(0o700)
         with tempfile.TemporaryDirectory(prefix=".making-", dir=folder.parent) as place:
             made = Path(place)
             made.chmod(0o755)

@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Final
 
 from cloche import settings
 from cloche.engines import engine_named
-from cloche.errors import SandboxNotFound
+from cloche.engines.base import Box
+from cloche.errors import EngineError, SandboxError, SandboxNotFound
+from cloche.faults import point
 from cloche.sandboxes import records
 from cloche.sandboxes.folders import remove_folder
 from cloche.sandboxes.records import Record, RuntimeChoice
+from cloche.sandboxes.states import REASONS
+from cloche.store.boxes import Boxes
+from cloche.store.database import database_in
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cloche.engines.base import Box, Engine
     from cloche.images.base import Image
     from cloche.models import SandboxSpec
 
@@ -27,8 +31,8 @@ _ID: Final = re.compile(r"[a-z0-9]{20}")
 _INSIDE_HOME: Final = "/home/user"
 
 
-def create(spec: SandboxSpec, runtime: str | None = None) -> Record:
-    """Make and start a sandbox; on failure nothing of it is left.
+def create(spec: SandboxSpec, runtime: str | None = None, *, is_bound: bool = False) -> Record:
+    """Make and start a sandbox; on failure nothing of it is left. One that is bound ends with this process.
 
     Raises: InvalidRequest, NotFound, EngineError.
     """
@@ -37,15 +41,24 @@ def create(spec: SandboxSpec, runtime: str | None = None) -> Record:
     image = _find_image(spec.image)
     choice, prefix = _choose_runtime(runtime, image)
     id = "".join(secrets.choice(_ALPHABET) for _ in range(20))
-    folder = _boxes() / id
-    folder.mkdir(mode=0o700)
-    box: Box | None = None
+    folder = boxes_folder() / id
+    rows().intend(id, engine=engine.name, name=spec.name, is_bound=is_bound)
+    point("create.intended")
     try:
+        folder.mkdir(mode=0o700)
+        point("create.folder")
         box = engine.create(id, folder, spec, image)
         record = _describe(box, spec, image, choice, prefix)
         records.save(record)
+        point("create.recorded")
+        if not rows().mark_running(id):
+            raise SandboxError(f"the sandbox {id} was deleted while it was made")
+        point("create.running")
+    except OSError as error:
+        end(_bare(id, engine.name), "failed")
+        raise EngineError(f"the sandbox could not be made: {error}") from error
     except BaseException:
-        _undo(engine, box, folder)
+        end(_bare(id, engine.name), "failed")
         raise
     return record
 
@@ -56,38 +69,62 @@ def find(id: str) -> Record:
     Raises: SandboxNotFound.
     """
     # The id becomes a path: nothing but an id may.
-    record = records.load(_boxes() / id) if _ID.fullmatch(id) else None
-    if record is None:
+    is_id = _ID.fullmatch(id) is not None
+    record = records.load(boxes_folder() / id) if is_id else None
+    if record is not None:
+        return record
+    row = rows().get(id) if is_id else None
+    if row is None or row.reason is None:
         raise SandboxNotFound(f"there is no sandbox {id!r}; it was deleted, or never was on this machine")
-    return record
+    raise SandboxNotFound(f"the sandbox {id!r} has ended: {REASONS.get(row.reason, row.reason)}; make another")
 
 
 def all_boxes() -> list[Record]:
-    """Every sandbox of this machine, the oldest first."""
-    found = [records.load(folder) for folder in _boxes().iterdir() if _ID.fullmatch(folder.name)]
-    return sorted((record for record in found if record), key=lambda record: record.created)
+    """Every sandbox of this machine that can be used, the oldest first."""
+    folder = boxes_folder()
+    found = [records.load(folder / row.id) for row in rows().present() if row.state == "running"]
+    return [record for record in found if record]
 
 
-def delete(record: Record) -> bool:
-    """End it and remove all that belongs to it; False where it was gone already."""
-    engine_named(record.box.engine).delete(record.box)
-    was_there = record.box.folder.exists()
-    remove_folder(record.box.folder)
-    return was_there
+def delete(record: Record, reason: str = "deleted") -> bool:
+    """End it and remove all that belongs to it; False where somebody else has done that."""
+    return end(record.box, reason)
 
 
-def _boxes() -> Path:
+def end(box: Box, reason: str) -> bool:
+    """As `delete`, whatever of the box is there. Any number of processes may do it at once, and each leaves nothing."""
+    is_ours = rows().begin_delete(box.id, reason)
+    point("delete.intended")
+    engine_named(box.engine).delete(box)
+    point("delete.engine")
+    remove_folder(box.folder)
+    point("delete.folder")
+    rows().mark_ended(box.id)
+    point("delete.ended")
+    return is_ours
+
+
+def box_of(id: str, engine: str) -> Box:
+    """The box of a row: what its folder says, or where that is not there what follows from the id."""
+    record = records.load(boxes_folder() / id)
+    return record.box if record else _bare(id, engine)
+
+
+def rows() -> Boxes:
+    """The store of CLOCHE_HOME."""
+    return Boxes(database_in(settings.home()))
+
+
+def boxes_folder() -> Path:
+    """The folder of the sandboxes' folders."""
     folder = settings.home() / "boxes"
     folder.mkdir(mode=0o711, exist_ok=True)
     return folder
 
 
-def _undo(engine: Engine, box: Box | None, folder: Path) -> None:
-    try:
-        if box is not None:
-            engine.delete(box)
-    finally:
-        remove_folder(folder)
+def _bare(id: str, engine: str) -> Box:
+    folder = boxes_folder() / id
+    return Box(id=id, engine=engine, folder=folder, socket=folder / "keeper.sock", state={})
 
 
 def _find_image(name: str) -> Image:

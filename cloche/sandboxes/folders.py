@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from cloche.errors import EngineError
+
 if TYPE_CHECKING:
     from pathlib import Path
 
+MOST_TRIES = 1000
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove it with all that is in it; one that is gone is fine.
+    """Remove it with all that is in it; one that is gone is fine, and so are others who remove it too.
 
     Folders within are first moved up to the top: two descriptors do, however deep it is.
     """
-    try:
-        top = os.open(folder, _OPEN)
-    except FileNotFoundError:
-        return
+    for _ in range(MOST_TRIES):
+        try:
+            _try_to_remove(folder)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTEMPTY):
+                raise
+        if not os.path.lexists(folder):
+            return
+    raise EngineError(f"the folder {str(folder)!r} can't be removed: somebody goes on to put files into it")
+
+
+def _try_to_remove(folder: Path) -> None:
+    top = os.open(folder, _OPEN)
     try:
         while folders := _empty(top, top):
             for name in folders:

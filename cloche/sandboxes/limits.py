@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 YEAR = 365 * 86400.0
+CENTURY = 100 * YEAR
+LEAST_SECONDS = 0.1
 INODES_PER_MB = 256
 
 
@@ -96,6 +98,20 @@ def check_limit(name: str, value: Any) -> Any:
             f"{name} is {value!r}; at most {most:.15g} {bound.unit} are possible: {bound.why}{none}", parameter=name
         )
     return value
+
+
+def check_seconds(name: str, value: Any) -> float:
+    """How long a sandbox lives; 0 means without end.
+
+    Raises: InvalidRequest.
+    """
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if is_number and (value == 0 or LEAST_SECONDS <= value <= CENTURY):
+        return float(value)
+    raise InvalidRequest(
+        f"{name} is {value!r}; {LEAST_SECONDS:g} to {CENTURY:.0f} seconds were expected, or 0 for no limit",
+        parameter=name,
+    )
 
 
 def _fitting_defaults() -> dict[str, Any]:

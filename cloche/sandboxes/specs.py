@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from cloche import settings
 from cloche.errors import InvalidRequest
-from cloche.models import SandboxSpec
-from cloche.sandboxes.limits import choose_limits
+from cloche.models import IDLE_SECONDS, LIFE_SECONDS, SandboxSpec
+from cloche.sandboxes.limits import check_seconds, choose_limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +30,8 @@ def make_spec(
     user: str = "user",
     workspace: str | os.PathLike[str] | None = None,
     name: str | None = None,
+    idle_timeout: float | None = None,
+    lifetime: float | None = None,
 ) -> SandboxSpec:
     """The whole of it, with nothing left to guess; `limits` holds those that were asked for.
 
@@ -48,6 +50,8 @@ def make_spec(
         workspace=folder,
         workspace_access=access,
         name=name,
+        idle_timeout=check_seconds("idle_timeout", IDLE_SECONDS if idle_timeout is None else idle_timeout),
+        lifetime=check_seconds("lifetime", LIFE_SECONDS if lifetime is None else lifetime),
     )
 
 

@@ -3,8 +3,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
-enum { MAX_BINDS = 64, IDS = 65536 };
+enum { MAX_BINDS = 64, MAX_CEILINGS = 16, IDS = 65536 };
 
 struct bind {
 	const char *source;
@@ -12,6 +13,11 @@ struct bind {
 	bool writable;
 	bool owned; // its owner is the box's user inside; else only what everyone may read can be read
 	bool fresh; // the target is made in the box's own layer
+};
+
+struct ceiling {
+	int number;
+	rlim_t most;
 };
 
 struct plan {
@@ -26,6 +32,8 @@ struct plan {
 	uint32_t pids; // the limit in pids_cgroup
 	struct bind binds[MAX_BINDS];
 	int bind_count;
+	struct ceiling ceilings[MAX_CEILINGS];
+	int ceiling_count;
 	char **runtime;
 };
 
@@ -42,6 +50,7 @@ void make_network(void);
 int open_range_mapping(uint32_t first_id);
 // What is on disk as that user's and group's is `outside`'s; all else is nobody's.
 int open_owner_mapping(uint32_t uid, uint32_t gid, uint32_t outside);
+void place_user_namespace(const struct plan *plan, int mapping);
 int mount_disk(int id_mapping);
 void mount_rootfs(const struct plan *plan, int disk, int id_mapping);
 int open_runs(const struct plan *plan);

@@ -75,9 +75,10 @@ def follow_parent() -> None:
 class Keeper:
     """A running keeper and a client of it."""
 
-    def __init__(self, process: subprocess.Popen[bytes], path: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], path: Path, runs: Path) -> None:
         self.process = process
         self.path = path
+        self.runs = runs
 
     def client(self, uid: int = 0, gid: int = 0) -> Client:
         return Client(self.path, uid, gid)
@@ -116,7 +117,7 @@ def start(binary: Path, *options: str, namespace: bool = False, cgroup: bool = F
             for descriptor in descriptors[1:]:
                 os.close(descriptor)
             try:
-                yield Keeper(process, path)
+                yield Keeper(process, path, Path(runs))
             finally:
                 process.kill()
                 process.wait()

@@ -9,7 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "cloche"
 
-BASE = {"errors", "models", "settings", "version"}
+BASE = {"errors", "faults", "models", "settings", "version"}
 PARTS = BASE | {"link", "gate", "images", "store"}
 ENGINES = PARTS | {"engines"}
 SANDBOXES = ENGINES | {"sandboxes"}
@@ -18,6 +18,7 @@ SERVER = CLIENT | {"preview", "assistant", "policy", "server", "adapters"}
 
 MAY_IMPORT = {
     "errors": set[str](),
+    "faults": set[str](),
     "models": {"errors"},
     "version": set[str](),
     "settings": BASE,

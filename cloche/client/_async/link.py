@@ -12,6 +12,7 @@ from cloche.errors import ClocheError, ProtocolError, SandboxError, SandboxNotFo
 from cloche.link import frames
 from cloche.link.async_connection import AsyncConnection
 from cloche.sandboxes import boxes
+from cloche.sandboxes.states import REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -103,12 +104,10 @@ class AsyncLink:
             return SandboxNotFound(f"the sandbox {id} has been deleted")
         if self.engine.is_alive(self.record.box):
             return SandboxError(f"the keeper of sandbox {id} does not answer as it should: {error or 'time is up'}")
-        if self.events().oom_kills:
+        reason = self.engine.why_ended(self.record.box)
+        if reason == "out_of_memory":
             return SandboxError(f"the sandbox {id} has ended: {describe_limit('memory_mb', limits)}, and make another")
-        return SandboxError(
-            f"the sandbox {id} has ended: its keeper is gone, killed from outside or with a restart of the machine; "
-            "delete it and make another"
-        )
+        return SandboxError(f"the sandbox {id} has ended: {REASONS[reason]}; make another")
 
 
 class AsyncOperation:

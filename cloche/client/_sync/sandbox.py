@@ -19,6 +19,7 @@ from cloche.link import frames
 from cloche.models import ListeningPort, Usage
 from cloche.sandboxes import boxes
 from cloche.sandboxes.specs import make_spec
+from cloche.sandboxes.sweep import sweep_now_and_then
 
 if TYPE_CHECKING:
     import builtins
@@ -66,12 +67,19 @@ class Sandbox:
         user: Literal["user", "root"] = "user",
         init_script: str | None = None,
         name: str | None = None,
+        idle_timeout: float | None = None,
+        lifetime: float | None = None,
+        bound: bool = False,
     ) -> Self:
         """Make a sandbox. What is not given has the default of `Limits`; what can't be enforced here is refused.
 
         `workspace` is a folder of this machine to be seen at /workspace: `/path` or `/path:ro` to read, `/path:rw`
         to write. `timeout` and `output_bytes` are for each execution, 0 means none. `init_script` runs first, as the
         sandbox's user, within 120 s; where it fails there is no sandbox.
+
+        It outlives this program, unless it is `bound` to it, and ends by itself when nobody has used it for
+        `idle_timeout` seconds (600 where nothing is said; processes in the background do not count as use), and in
+        any case after `lifetime` seconds (30 days); 0 means never.
 
         Raises: InvalidRequest, Unsupported, ImageNotFound, RuntimeNotFound, EngineError, SandboxError.
         """
@@ -92,8 +100,11 @@ class Sandbox:
             user=user,
             workspace=workspace,
             name=name,
+            idle_timeout=idle_timeout,
+            lifetime=lifetime,
         )
-        sandbox = cls(in_place(boxes.create, spec, runtime))
+        in_place(sweep_now_and_then)
+        sandbox = cls(in_place(boxes.create, spec, runtime, is_bound=bound))
         if init_script is not None:
             sandbox._run_init_script(init_script)
         return sandbox

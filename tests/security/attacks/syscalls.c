@@ -105,6 +105,8 @@ static const struct attempt attempts[] = {
 	{"personality, no randomised addresses", SYS_personality, {0x0040000}},
 	{"personality, read implies exec", SYS_personality, {0x0400000}},
 	{"sync of the whole machine", SYS_sync, {0}},
+	{"sync of a file system of the host", SYS_syncfs, {0}},
+	{"io_setup, of which all share one pool", SYS_io_setup, {128, HERE}},
 #ifdef __x86_64__
 	{"iopl", SYS_iopl, {3}},
 	{"ioperm", SYS_ioperm, {0, 1, 1}},
