@@ -1,10 +1,10 @@
-"""Runs every comparison, or those named as arguments: `python -m bench [exec cold burst memory throughput]`."""
+"""Runs every comparison, or those named as arguments: `python -m bench [exec cold burst memory throughput sweep]`."""
 
 from __future__ import annotations
 
 import sys
 
-from bench import burst, cold, executions, memory, throughput
+from bench import burst, cold, executions, memory, sweep, throughput
 from bench.report import print_machine
 
 PARTS = {
@@ -13,6 +13,7 @@ PARTS = {
     "burst": burst.measure,
     "memory": memory.measure,
     "throughput": throughput.measure,
+    "sweep": sweep.measure,
 }
 
 

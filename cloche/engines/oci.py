@@ -102,6 +102,9 @@ class OciEngine:
             verify_box(cgroup, spec, int(box.state["first_id"]))
             cgroup.limit_executions(spec.limits.pids)
             point("create.verified")
+        except EngineError as error:
+            self.delete(box)
+            raise EngineError(error.message + self._explain()) from error
         except BaseException:
             self.delete(box)
             raise
@@ -110,6 +113,12 @@ class OciEngine:
             compiled.keep(self._state / id)
         disks_in(settings.home()).refill(disk_mb=spec.limits.disk_mb, inodes=spec.limits.inodes)
         return box
+
+    def _explain(self) -> str:
+        """What of this machine may be the reason that no box could be made."""
+        return "".join(
+            f"; {fact.name}: {fact.found}: {fact.repair}" for fact in look_at_machine(self.runtime.name) if not fact.ok
+        )
 
     def plan(self, id: str, folder: Path, spec: SandboxSpec, image: Image) -> tuple[Box, list[str]]:
         """A box with its ids, its disk and its config.json, and the launcher's command that would mount them.

@@ -36,6 +36,13 @@ def create(spec: SandboxSpec, runtime: str | None = None, *, is_bound: bool = Fa
 
     Raises: InvalidRequest, NotFound, EngineError.
     """
+    try:
+        return _create(spec, runtime, is_bound)
+    except OSError as error:
+        raise EngineError(f"the sandbox could not be made: {error}") from error
+
+
+def _create(spec: SandboxSpec, runtime: str | None, is_bound: bool) -> Record:
     engine = engine_named(spec.engine)
     engine.refuse(spec)
     image = _find_image(spec.image)
@@ -54,9 +61,6 @@ def create(spec: SandboxSpec, runtime: str | None = None, *, is_bound: bool = Fa
         if not rows().mark_running(id):
             raise SandboxError(f"the sandbox {id} was deleted while it was made")
         point("create.running")
-    except OSError as error:
-        end(_bare(id, engine.name), "failed")
-        raise EngineError(f"the sandbox could not be made: {error}") from error
     except BaseException:
         end(_bare(id, engine.name), "failed")
         raise

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from cloche import settings
 from cloche.engines import ENGINES, engine_named
-from cloche.errors import ClocheError
+from cloche.errors import ClocheError, EngineError
 from cloche.sandboxes import boxes, records
 from cloche.sandboxes.states import Found, judge
 from cloche.store import makers
@@ -31,7 +31,17 @@ _ID: Final = re.compile(r"[a-z0-9]{20}")
 
 
 def sweep_now_and_then() -> None:
-    """Where nobody has done it for a minute, or since the machine was started."""
+    """Where nobody has done it for a minute, or since the machine was started.
+
+    Raises: EngineError.
+    """
+    try:
+        _sweep_where_it_is_time()
+    except OSError as error:
+        raise EngineError(f"the sandboxes in {str(settings.home())!r} can't be looked through: {error}") from error
+
+
+def _sweep_where_it_is_time() -> None:
     stamp = settings.home() / STAMP
     try:
         is_fresh = 0 <= time.time() - stamp.stat().st_mtime < EVERY_SECONDS
