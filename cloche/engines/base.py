@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from cloche.engines.abilities import Ability
     from cloche.images.base import Image
     from cloche.models import SandboxSpec
 
@@ -68,6 +69,10 @@ class Engine(Protocol):
 
     def check(self) -> list[Fact]:
         """Try what a box needs on this machine."""
+        ...
+
+    def abilities(self) -> Mapping[str, Ability]:
+        """What it enforces on this machine, for this user, by promise (see `abilities.py`)."""
         ...
 
     def refuse(self, spec: SandboxSpec) -> None:

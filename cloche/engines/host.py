@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cloche import settings
-from cloche.engines.abilities import refuse_what_is_not_enforced
+from cloche.engines.abilities import ABILITIES, refuse_what_is_not_enforced
 from cloche.engines.base import Box, EngineUsage, Fact, life_options, read_mark
 from cloche.engines.counters import NoCounters
 from cloche.errors import EngineError
@@ -19,6 +19,9 @@ from cloche.link.connection import address_of
 from cloche.store.makers import start_time
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cloche.engines.abilities import Ability
     from cloche.images.base import Image
     from cloche.models import SandboxSpec
 
@@ -38,6 +41,10 @@ class HostEngine:
             return [Fact("keeper", True, str(settings.keeper_path()))]
         except EngineError as error:
             return [Fact("keeper", False, error.message, "make build")]
+
+    def abilities(self) -> Mapping[str, Ability]:
+        """The row of the table."""
+        return ABILITIES[self.name]
 
     def refuse(self, spec: SandboxSpec) -> None:
         """Raises Unsupported for what this engine cannot enforce."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from cloche import settings
 from cloche.engines import config, ids
-from cloche.engines.abilities import refuse_what_is_not_enforced
+from cloche.engines.abilities import ABILITIES, refuse_what_is_not_enforced
 from cloche.engines.base import Box, EngineUsage, Fact, life_options, read_mark
 from cloche.engines.cgroups import BoxCgroup, Hierarchies, find_hierarchies
 from cloche.engines.disks import Disks
@@ -29,6 +29,9 @@ from cloche.images.base import Image
 from cloche.models import SandboxSpec
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cloche.engines.abilities import Ability
     from cloche.engines.base import Counters
 
 # Machine-wide, so that two data folders cannot take the same ids; gone after a reboot, like the boxes.
@@ -77,6 +80,10 @@ class OciEngine:
         if all(fact.ok for fact in facts):
             facts.append(self._try_box())
         return facts
+
+    def abilities(self) -> Mapping[str, Ability]:
+        """The row of the table."""
+        return ABILITIES[self.name]
 
     def refuse(self, spec: SandboxSpec) -> None:
         """Raises: Unsupported, InvalidRequest."""
