@@ -87,7 +87,7 @@ class BareRuntime:
         config["linux"]["cgroupsPath"] += "-alone"
         (self._folder / "config.json").write_text(json.dumps(config))
         state = ["--root", str(self._folder / "state")]
-        options = list(self._engine.runtime.global_options)
+        options = list(self._engine.runtime.cgroup_options)
         run = [program, *options, *state, "run", "--bundle", str(self._folder)]
         here = Path(__file__).with_name("loop.py")
         self._process = subprocess.Popen(

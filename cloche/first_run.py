@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from cloche import Sandbox
-from cloche.engines.abilities import ABILITIES
+from cloche.engines import engine_named
 from cloche.errors import ClocheError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def result_text(result: CommandResult) -> str:
 
 def show_abilities(engine: str) -> None:
     width = min(shutil.get_terminal_size().columns, WIDEST) - 20
-    for promise, ability in ABILITIES[engine].items():
+    for promise, ability in engine_named(engine).abilities().items():
         reason = textwrap.shorten(ability.reason, width, placeholder=" \u2026")
         print(f"  {MARKS[ability.enforced]} {promise:15} {reason}")
 

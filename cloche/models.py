@@ -59,7 +59,9 @@ class SandboxSpec:
     lifetime: float = LIFE_SECONDS
     """Seconds until it ends, used or not; 0 means never."""
     explicit: frozenset[str] = frozenset()
-    """The limits that were asked for by name. The others are defaults: an engine without the means leaves them out."""
+    """The limits that were asked for by name. The others are defaults: the engine `host` leaves them out."""
+    without: frozenset[str] = frozenset()
+    """The limits that may be missing, where this machine can't enforce them for this user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,21 +64,24 @@ static int join_cgroups(const struct options *options)
     return 0;
 }
 
-/* The kernel is to take any of them before the keeper. */
+/*
+ * The kernel is to take any of them before the keeper. Without a root in the user namespace, the files of a
+ * process that is not dumpable are nobody's to write, and the larger one has to do.
+ */
 static int raise_oom_score(const struct keeper *keeper)
 {
     int fd = openat(keeper->proc_fd, "self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd < 0)
-        return -1;
+        return errno == EACCES && keeper->options.uid_only >= 0 ? 0 : -1;
     ssize_t n = write(fd, "1000", 4);
     close(fd);
     return n == 4 ? 0 : -1;
 }
 
-/* Where setgroups is denied, as in a user namespace, there must be none. */
-static int drop_groups(void)
+/* Where there is one user only, the groups are those that the keeper was started with, and stay: nobody can drop them. */
+static int drop_groups(const struct keeper *keeper)
 {
-    if (setgroups(0, NULL) == 0 || getgroups(0, NULL) == 0)
+    if (setgroups(0, NULL) == 0 || getgroups(0, NULL) == 0 || keeper->options.uid_only >= 0)
         return 0;
     return -1;
 }
@@ -112,7 +115,7 @@ int become_user(const struct keeper *keeper, uint32_t uid, uint32_t gid)
     if (keeper->options.is_host)
         return 0;
     uint64_t kept = uid == 0 ? keeper->options.root_caps & keeper->permitted_caps : 0;
-    if (drop_groups() < 0)
+    if (drop_groups(keeper) < 0)
         return STEP_GROUPS;
     if (setresgid(gid, gid, gid) < 0)
         return STEP_GROUP;

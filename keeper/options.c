@@ -8,7 +8,8 @@
 
 static const char usage[] =
     "usage: keeper (--listen-fd N | --bind PATH) [--runs-fd N] [--join-fd N]... [--root-caps HEX]\n"
-    "              [--egress-port P] [--uid-only N] [--idle-ms N] [--life-ms N] [--end-fd N] [--host]\n";
+    "              [--egress-port P] [--uid-only N] [--idle-ms N] [--life-ms N] [--end-fd N] [--host]\n"
+    "              [--name TEXT]\n";
 
 static const struct option table[] = {
     {"listen-fd", required_argument, NULL, 'l'}, {"bind", required_argument, NULL, 'b'},
@@ -16,7 +17,7 @@ static const struct option table[] = {
     {"root-caps", required_argument, NULL, 'c'}, {"egress-port", required_argument, NULL, 'e'},
     {"uid-only", required_argument, NULL, 'u'},  {"host", no_argument, NULL, 'h'},
     {"idle-ms", required_argument, NULL, 'i'},   {"life-ms", required_argument, NULL, 't'},
-    {"end-fd", required_argument, NULL, 'd'},
+    {"end-fd", required_argument, NULL, 'd'},    {"name", required_argument, NULL, 'n'},
     {NULL, 0, NULL, 0},
 };
 
@@ -56,6 +57,8 @@ static int take(struct options *options, const struct option *option, const char
         options->bind_path = text;
         return 0;
     }
+    if (option->val == 'n')
+        return 0; /* for those who look for it among all processes */
     if (option->val == 'h') {
         options->is_host = 1;
         return 0;

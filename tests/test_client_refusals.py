@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def test_a_number_becomes_an_error(
     refuse: Callable[[frames.Error], ClocheError], code: int, expected: type[ClocheError]
 ) -> None:
-    assert type(refuse(frames.Error(code, b"words"))) is expected
+    assert type(refuse(frames.Error(code, b"could not enter the working directory"))) is expected
 
 
 def test_a_file_error_is_one_of_the_kernels() -> None:

@@ -19,14 +19,14 @@ def test_each_engine_has_its_row() -> None:
 def test_a_limit_that_is_asked_for_is_kept_or_refused(engine: str, promise: str) -> None:
     spec = SandboxSpec(engine=engine, limits=Limits(), explicit=frozenset((promise,)))
     if ABILITIES[engine][promise].enforced != "no":
-        return refuse_what_is_not_enforced(engine, spec)
+        return refuse_what_is_not_enforced(engine, ABILITIES[engine], spec)
     with pytest.raises(Unsupported, match=f"{promise} .*{ABILITIES[engine][promise].reason}"):
-        refuse_what_is_not_enforced(engine, spec)
+        refuse_what_is_not_enforced(engine, ABILITIES[engine], spec)
     return None
 
 
 def test_defaults_are_not_asked_for() -> None:
-    refuse_what_is_not_enforced("host", SandboxSpec(engine="host"))
+    refuse_what_is_not_enforced("host", ABILITIES["host"], SandboxSpec(engine="host"))
 
 
 def test_everything_that_can_be_asked_for_is_a_promise() -> None:

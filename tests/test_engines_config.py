@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from cloche.engines.config import KEEPER_PIDS, make_ceilings, make_config, root_capability_mask
+from cloche.engines.config import KEEPER_PIDS, UserNamespace, make_ceilings, make_config, root_capability_mask
 from cloche.models import Limits, SandboxSpec
 
 
 def config_of(spec: SandboxSpec) -> dict[str, Any]:
-    return make_config(spec, root="/r", user_namespace="/u", keeper_argv=["/k"], first_id=1_900_000_000, cgroup="/c/x")
+    users = UserNamespace(((0, 1_900_000_000, 65_536),), path="/u")
+    return make_config(spec, root="/r", users=users, keeper_argv=["/k"], cgroup="/c/x")
 
 
 def test_each_limit_reaches_the_kernel() -> None:

@@ -36,7 +36,14 @@ def refuse_run(cwd: str) -> Callable[[frames.Error], ClocheError]:
     """For starting a process in `cwd`."""
 
     def refuse(error: frames.Error) -> ClocheError:
-        if error.code in (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG):
+        is_about_cwd = b"working directory" in error.message
+        if is_about_cwd and error.code in (
+            errno.ENOENT,
+            errno.ENOTDIR,
+            errno.EACCES,
+            errno.ELOOP,
+            errno.ENAMETOOLONG,
+        ):
             return InvalidRequest(f"cwd is {cwd!r}, which can't be entered: {os.strerror(error.code)}")
         return refuse_any(error)
 

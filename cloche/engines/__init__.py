@@ -20,15 +20,15 @@ def _embedded() -> Engine:
 
 
 def _crun() -> Engine:
-    from cloche.engines.oci import OciEngine
+    from cloche.engines.oci import engine_on
 
-    return OciEngine(runtime="crun")
+    return engine_on("crun")
 
 
 def _runc() -> Engine:
-    from cloche.engines.oci import OciEngine
+    from cloche.engines.oci import engine_on
 
-    return OciEngine(runtime="runc")
+    return engine_on("runc")
 
 
 def _host() -> Engine:

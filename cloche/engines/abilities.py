@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cloche.errors import Unsupported
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from cloche.engines.base import Enforced
     from cloche.models import SandboxSpec
@@ -91,6 +92,58 @@ ABILITIES: Final[Mapping[str, Mapping[str, Ability]]] = {
 }
 
 
+_YOURS: Final = "the box's user is you, groups included, in a user namespace: there are no ids of its own, for want of newuidmap or of"
+
+ROOTLESS: Final[Mapping[str, Ability]] = {
+    **_EMBEDDED,
+    "own_uids": Ability(
+        "kernel", "a user namespace with ids of its own; its root, or with a workspace its user, is you"
+    ),
+    "disk_mb": Ability("kernel", "a file system in memory, of that size; what is in it counts as memory too"),
+    "inodes": Ability("kernel", "a file system in memory, with so many inodes"),
+    "kill_tree": Ability("keeper", "a monitor that adopts and ends whatever the execution started"),
+}
+"""The embedded engine for an ordinary user, with all that `cloche setup` prepares."""
+
+UNPREPARED: Final[Mapping[str, Ability]] = {
+    **{
+        name: Ability("no", "there is no cgroup that you may use; once, as root: cloche setup")
+        for name in ("cpus", "memory_mb", "pids")
+    },
+    "own_uids": Ability("no", f"{_YOURS} lines in /etc/subuid and /etc/subgid; once, as root: cloche setup"),
+    "user_root": Ability("no", f"{_YOURS} lines in /etc/subuid and /etc/subgid; once, as root: cloche setup"),
+}
+"""What it cannot do where nothing was prepared."""
+
+MAY_BE_MISSING: Final = ("cpus", "memory_mb", "disk_mb", "inodes", "pids")
+"""The limits that one may agree to go without."""
+
+
+def rootless_abilities(missing: Collection[str], *, has_tree: bool) -> Mapping[str, Ability]:
+    """What the embedded engine does for an ordinary user; `missing` names what nothing was prepared for."""
+    tree = {"kill_tree": _EMBEDDED["kill_tree"]} if has_tree else {}
+    return {**ROOTLESS, **tree, **{name: ability for name, ability in UNPREPARED.items() if name in missing}}
+
+
+def missing_limits(abilities: Mapping[str, Ability]) -> list[str]:
+    """Those that a box would have to go without."""
+    return [name for name in MAY_BE_MISSING if abilities[name].enforced == "no"]
+
+
+def refuse_to_go_without(engine: str, abilities: Mapping[str, Ability], spec: SandboxSpec) -> None:
+    """Raises Unsupported for a default limit that is not in force, unless the spec says that it may be missing."""
+    missing = [name for name in missing_limits(abilities) if name not in spec.without]
+    if not missing:
+        return
+    names = ", ".join(missing)
+    raise Unsupported(
+        f"{names} can't be enforced by engine {engine!r} for uid {os.geteuid()}: {abilities[missing[0]].reason}; "
+        f"or go without by name: without={missing!r} (--without {','.join(missing)})",
+        engine=engine,
+        promise=missing[0],
+    )
+
+
 def asked_promises(spec: SandboxSpec) -> list[str]:
     """The promises that this sandbox was explicitly asked to keep."""
     asked = [name for name in PROMISES if name in spec.explicit]
@@ -103,14 +156,14 @@ def asked_promises(spec: SandboxSpec) -> list[str]:
     return asked
 
 
-def refuse_what_is_not_enforced(engine: str, spec: SandboxSpec) -> None:
+def refuse_what_is_not_enforced(engine: str, abilities: Mapping[str, Ability], spec: SandboxSpec) -> None:
     """Raises Unsupported for the first promise that the engine can't keep."""
     for promise in asked_promises(spec):
-        ability = ABILITIES[engine][promise]
+        ability = abilities[promise]
         if ability.enforced == "no":
             raise Unsupported(
                 f"{promise} ({PROMISES[promise]}) can't be enforced by engine {engine!r}: {ability.reason}; "
-                "leave it out, or use engine='embedded'",
+                + ("leave it out" if engine.startswith("embedded") else "leave it out, or use engine='embedded'"),
                 engine=engine,
                 promise=promise,
             )

@@ -23,6 +23,8 @@ class Fact:
     found: str
     repair: str = ""
     """What to do where it is not ok, as a command where there is one."""
+    needed: bool = True
+    """Without it there is no box; else there is one that is missing something."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,11 +11,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cloche.engines.config import CPU_PERIOD_US, KEEPER_PIDS, socket_memory
 from cloche.engines.counters import CgroupCounters, CounterFile
 from cloche.errors import EngineError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from cloche.models import Limits
 
 PARENT = "cloche"
 NEEDED = ("cpu", "memory", "pids")
@@ -29,6 +32,8 @@ class Hierarchies:
     """Controller to mount point."""
     v2: Path | None
     v2_controllers: frozenset[str]
+    parent: str = PARENT
+    """The folder of the boxes' folders in each of them."""
 
     @property
     def unified(self) -> bool:
@@ -66,10 +71,51 @@ def parse_mounts(mountinfo: str) -> tuple[dict[str, Path], Path | None]:
 
 @cache
 def find_hierarchies() -> Hierarchies:
-    """Read once; mounts of cgroups do not move while a machine runs."""
+    """Those that this process may use. Read once; mounts of cgroups do not move while a machine runs."""
     v1, v2 = parse_mounts(Path("/proc/self/mountinfo").read_text())
-    controllers = (v2 / "cgroup.controllers").read_text().split() if v2 else []
-    return Hierarchies(v1, v2, frozenset(controllers))
+    uid = os.geteuid()
+    if uid != 0:
+        return narrow(v1, v2, uid, Path("/proc/self/cgroup").read_text())
+    return Hierarchies(v1, v2, _controllers(v2))
+
+
+@cache
+def find_v2_beside_v1() -> Path | None:
+    """The mount of a v2 tree on a machine whose limits are v1's."""
+    v1, v2 = parse_mounts(Path("/proc/self/mountinfo").read_text())
+    return None if v2 is None or Hierarchies(v1, v2, _controllers(v2)).unified else v2
+
+
+def parent_of(uid: int) -> str:
+    """The folder of a user's boxes' folders."""
+    return PARENT if uid == 0 else f"{PARENT}-{uid}"
+
+
+def narrow(v1: dict[str, Path], v2: Path | None, uid: int, own: str) -> Hierarchies:
+    """What an ordinary user may use: on v1 the folders that `cloche setup` made, on v2 what was delegated."""
+    parent = parent_of(uid)
+    usable = {name: mount for name, mount in v1.items() if os.access(mount / parent, os.W_OK)}
+    delegated = _find_delegated(v2, uid, own) if v2 else None
+    return Hierarchies(usable, delegated, _controllers(delegated), parent)
+
+
+def _find_delegated(v2: Path, uid: int, own: str) -> Path | None:
+    """The highest folder above this process that is the user's: only within it may a process be moved."""
+    path = next((line[3:] for line in own.splitlines() if line.startswith("0::")), "/")
+    folder = v2 / path.lstrip("/")
+    found = None
+    while folder != v2:
+        try:
+            is_ours = folder.stat().st_uid == uid and os.access(folder / "cgroup.procs", os.W_OK)
+        except FileNotFoundError:
+            is_ours = False
+        found = folder if is_ours else found
+        folder = folder.parent
+    return found
+
+
+def _controllers(v2: Path | None) -> frozenset[str]:
+    return frozenset((v2 / "cgroup.controllers").read_text().split() if v2 else [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +128,12 @@ class BoxCgroup:
     @property
     def path(self) -> str:
         """Below every hierarchy's root."""
-        return f"/{PARENT}/{self.id}"
+        return f"/{self.hierarchies.parent}/{self.id}"
+
+    @property
+    def has_tree(self) -> bool:
+        """True where the box can be killed as one."""
+        return self.hierarchies.v2 is not None
 
     @property
     def tree(self) -> Path:
@@ -91,23 +142,42 @@ class BoxCgroup:
             raise EngineError(
                 "no cgroup2 file system is mounted; mount one: mount -t cgroup2 none /sys/fs/cgroup/unified"
             )
-        return self.hierarchies.v2 / PARENT / self.id
+        return self.hierarchies.v2 / self.hierarchies.parent / self.id
 
     def folder(self, controller: str) -> Path:
         if self.hierarchies.unified:
             return self.tree
-        return self.hierarchies.v1[controller] / PARENT / self.id
+        return self.hierarchies.v1[controller] / self.hierarchies.parent / self.id
 
     def prepare(self) -> None:
         """Make the parents, with the controllers passed down where v2 wants that."""
         h = self.hierarchies
-        parent = self.tree.parent
-        parent.mkdir(exist_ok=True)
+        if self.has_tree:
+            self.tree.parent.mkdir(exist_ok=True)
         if not h.unified:
-            self.folder("pids").parent.mkdir(exist_ok=True)
+            if "pids" in h.v1:
+                self.folder("pids").parent.mkdir(exist_ok=True)
             return
+        parent = self.tree.parent
+        there = [name for name in NEEDED if name in h.v2_controllers]
         for folder in (parent.parent, parent):
-            _pass_down(folder, NEEDED)
+            _pass_down(folder, there)
+
+    def limit(self, limits: Limits) -> list[Path]:
+        """Make the folders of the controllers that are there, and set the limits; the launcher is to enter them.
+
+        For a runtime that has nothing to do with cgroups.
+        Raises: EngineError.
+        """
+        files = limit_files(self.hierarchies, limits)
+        folders = {self.folder(controller): None for controller, _ in files}
+        if not self.hierarchies.unified and "cpuacct" in self.hierarchies.v1:
+            folders[self.folder("cpuacct")] = None
+        for folder in folders:
+            folder.mkdir(exist_ok=True)
+        for (controller, name), value in files.items():
+            _write(self.folder(controller) / name, value)
+        return [] if self.hierarchies.unified else list(folders)
 
     def limit_executions(self, pids: int) -> None:
         """On v2, where no controller is passed down from a cgroup that has processes: the keeper leaves the box's own.
@@ -129,8 +199,12 @@ class BoxCgroup:
 
         Raises: EngineError.
         """
-        if not self.hierarchies.unified:
+        if "memory" in self.hierarchies.v1 and not self.hierarchies.unified:
             _write(self.folder("memory") / "memory.kmem.tcp.limit_in_bytes", str(octets))
+
+    def processes(self) -> list[str]:
+        """The numbers of those in the box's own folder."""
+        return (self.tree / "cgroup.procs").read_text().split()
 
     def is_populated(self) -> bool:
         try:
@@ -162,23 +236,50 @@ class BoxCgroup:
         mounts = {h.v2} if h.unified else {h.v2, *h.v1.values()}
         for mount in mounts:
             if mount is not None:
-                _remove_tree(mount / PARENT / self.id)
+                _remove_tree(mount / h.parent / self.id)
 
     def counters(self) -> CgroupCounters:
         """How often the kernel ended a process for want of memory, and refused one."""
         memory = "memory.events" if self.hierarchies.unified else "memory.oom_control"
+        missing = self.hierarchies.missing()
         return CgroupCounters(
-            CounterFile(self.folder("memory") / memory, "oom_kill"),
-            CounterFile(self.folder("pids") / "runs" / "pids.events", "max"),
+            None if "memory" in missing else CounterFile(self.folder("memory") / memory, "oom_kill"),
+            None if "pids" in missing else CounterFile(self.folder("pids") / "runs" / "pids.events", "max"),
         )
 
-    def usage(self) -> tuple[int, float]:
-        """Memory in octets and CPU time in seconds."""
+    def usage(self) -> tuple[int | None, float | None]:
+        """Memory in octets and CPU time in seconds; None where nothing accounts them."""
+        v1 = self.hierarchies.v1
         if self.hierarchies.unified:
             memory = int((self.tree / "memory.current").read_text())
             return memory, CounterFile(self.tree / "cpu.stat", "usage_usec").read() / 1e6
-        memory = int((self.folder("memory") / "memory.usage_in_bytes").read_text())
-        return memory, int((self.folder("cpuacct") / "cpuacct.usage").read_text()) / 1e9
+        memory = int((self.folder("memory") / "memory.usage_in_bytes").read_text()) if "memory" in v1 else None
+        seconds = int((self.folder("cpuacct") / "cpuacct.usage").read_text()) / 1e9 if "cpuacct" in v1 else None
+        return memory, seconds
+
+
+def limit_files(hierarchies: Hierarchies, limits: Limits) -> dict[tuple[str, str], str]:
+    """Each limit that is the cgroups' to keep, as the kernel has it: by controller and file."""
+    memory, pids = str(limits.memory_mb << 20), str(limits.pids + KEEPER_PIDS)
+    quota = int(limits.cpus * CPU_PERIOD_US)
+    if hierarchies.unified:
+        files = {
+            ("memory", "memory.max"): memory,
+            ("memory", "memory.swap.max"): "0",
+            ("pids", "pids.max"): pids,
+            ("cpu", "cpu.max"): f"{quota} {CPU_PERIOD_US}",
+        }
+    else:
+        # In this order: the limit with swap may not be the lower one.
+        files = {
+            ("memory", "memory.limit_in_bytes"): memory,
+            ("memory", "memory.memsw.limit_in_bytes"): memory,
+            ("memory", "memory.kmem.tcp.limit_in_bytes"): str(socket_memory(limits)),
+            ("pids", "pids.max"): pids,
+            ("cpu", "cpu.cfs_quota_us"): str(quota),
+        }
+    missing = hierarchies.missing()
+    return {place: value for place, value in files.items() if place[0] not in missing}
 
 
 def _pass_down(folder: Path, controllers: Iterable[str]) -> None:

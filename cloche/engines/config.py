@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import resource
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cloche.engines.seccomp import make_profile
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cloche.models import Limits, SandboxSpec
 
 IDS = 65_536
+USER, TERMINALS = 1000, 5
 # Processes that the box's limit does not count: the keeper and its helpers.
 KEEPER_PIDS = 80
 KEEPER_CAPABILITIES = {"CAP_KILL": 5, "CAP_SETGID": 6, "CAP_SETUID": 7, "CAP_SETPCAP": 8}
@@ -37,32 +38,50 @@ swaps sysrq-trigger sys/kernel/random/boot_id timer_list timer_stats vmallocinfo
 READ_ONLY = ("bus", "fs", "irq", "sys")
 
 
+class UserNamespace(NamedTuple):
+    """The users of a box."""
+
+    ids: tuple[tuple[int, int, int], ...]
+    """Inside, outside, how many: for users and for groups."""
+    path: str | None = None
+    """Where it is; None: the runtime is to make it."""
+
+    @property
+    def keeper(self) -> int:
+        """Who the first process is inside: root, where there is one."""
+        return 0 if self.knows(0) else USER
+
+    def knows(self, inside: int) -> bool:
+        """True where that id is somebody."""
+        return any(first <= inside < first + count for first, _, count in self.ids)
+
+
 def make_config(
-    spec: SandboxSpec,
-    *,
-    root: str,
-    user_namespace: str,
-    keeper_argv: Sequence[str],
-    first_id: int,
-    cgroup: str,
+    spec: SandboxSpec, *, root: str, users: UserNamespace, keeper_argv: Sequence[str], cgroup: str | None
 ) -> dict[str, Any]:
-    """A config.json for one box, whose root file system is complete but for /proc and /dev."""
+    """A config.json for one box, whose root file system is complete but for /proc and /dev.
+
+    Without a `cgroup` the limits are set by whoever starts the runtime.
+    """
+    mapping = [{"containerID": inside, "hostID": outside, "size": count} for inside, outside, count in users.ids]
+    limits = {} if cgroup is None else {"cgroupsPath": cgroup, "resources": _make_resources(spec.limits)}
+    # Only root of the box's namespaces may change what they hold for all.
+    sysctl = {"sysctl": _make_sysctl(spec.limits)} if users.keeper == 0 else {}
     return {
         "ociVersion": "1.0.2",
         "root": {"path": root, "readonly": False},
         "hostname": "cloche",
-        "process": _make_process(spec, keeper_argv),
-        "mounts": _make_mounts(spec.limits),
+        "process": _make_process(spec, users, keeper_argv),
+        "mounts": _make_mounts(spec.limits, users),
         "linux": {
             "namespaces": [
                 *({"type": kind} for kind in ("pid", "mount", "ipc", "uts", "cgroup")),
-                {"type": "user", "path": user_namespace},
+                {"type": "user", "path": users.path} if users.path else {"type": "user"},
             ],
-            "uidMappings": [{"containerID": 0, "hostID": first_id, "size": IDS}],
-            "gidMappings": [{"containerID": 0, "hostID": first_id, "size": IDS}],
-            "cgroupsPath": cgroup,
-            "resources": _make_resources(spec.limits),
-            "sysctl": _make_sysctl(spec.limits),
+            "uidMappings": mapping,
+            "gidMappings": mapping,
+            **limits,
+            **sysctl,
             "rootfsPropagation": "private",
             "maskedPaths": [f"/proc/{name}" for name in MASKED],
             "readonlyPaths": [f"/proc/{name}" for name in READ_ONLY],
@@ -87,8 +106,10 @@ def root_capability_mask(spec: SandboxSpec) -> int:
     return sum(1 << number for number in ROOT_CAPABILITIES.values()) if spec.user == "root" else 0
 
 
-def keeper_capability_mask(spec: SandboxSpec) -> int:
+def keeper_capability_mask(spec: SandboxSpec, users: UserNamespace) -> int:
     """What the keeper itself has."""
+    if users.keeper != 0:
+        return 0
     return sum(1 << number for number in KEEPER_CAPABILITIES.values()) | root_capability_mask(spec)
 
 
@@ -108,12 +129,12 @@ def make_ceilings(limits: Limits) -> dict[int, int]:
     }
 
 
-def _make_process(spec: SandboxSpec, keeper_argv: Sequence[str]) -> dict[str, Any]:
+def _make_process(spec: SandboxSpec, users: UserNamespace, keeper_argv: Sequence[str]) -> dict[str, Any]:
     capabilities = {*KEEPER_CAPABILITIES, *(ROOT_CAPABILITIES if spec.user == "root" else ())}
-    names = sorted(capabilities)
+    names = sorted(capabilities) if users.keeper == 0 else []
     return {
         "terminal": False,
-        "user": {"uid": 0, "gid": 0},
+        "user": {"uid": users.keeper, "gid": users.keeper},
         "args": list(keeper_argv),
         "env": ["PATH=/usr/bin:/bin"],
         "cwd": "/",
@@ -122,13 +143,17 @@ def _make_process(spec: SandboxSpec, keeper_argv: Sequence[str]) -> dict[str, An
     }
 
 
-def _make_mounts(limits: Limits) -> list[dict[str, Any]]:
+def _make_mounts(limits: Limits, users: UserNamespace) -> list[dict[str, Any]]:
     shared_memory = max(1, limits.memory_mb // 2)
+    group_of_terminals = [f"gid={TERMINALS}"] if users.knows(TERMINALS) else []
     return [
         _mount("/proc", "proc", "nosuid", "noexec", "nodev"),
         _mount("/dev", "tmpfs", "nosuid", "noexec", "strictatime", "mode=755", "size=64k", "nr_inodes=64"),
         _mount(
-            "/dev/pts", "devpts", "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5", "max=16"
+            "/dev/pts",
+            "devpts",
+            *("nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "max=16"),
+            *group_of_terminals,
         ),
         _mount(
             "/dev/shm", "tmpfs", "nosuid", "noexec", "nodev", "mode=1777", f"size={shared_memory}m", "nr_inodes=4096"

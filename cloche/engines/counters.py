@@ -45,14 +45,17 @@ class CounterFile:
 
 
 class CgroupCounters:
-    """Out of memory, and processes refused."""
+    """Out of memory, and processes refused; None is what nobody counts."""
 
-    def __init__(self, memory: CounterFile, pids: CounterFile) -> None:
+    def __init__(self, memory: CounterFile | None, pids: CounterFile | None) -> None:
         self._memory = memory
         self._pids = pids
 
     def read(self) -> Events:
-        return Events(oom_kills=self._memory.read(), pids_refused=self._pids.read())
+        return Events(
+            oom_kills=self._memory.read() if self._memory else 0,
+            pids_refused=self._pids.read() if self._pids else 0,
+        )
 
 
 class NoCounters:

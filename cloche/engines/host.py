@@ -48,7 +48,7 @@ class HostEngine:
 
     def refuse(self, spec: SandboxSpec) -> None:
         """Raises Unsupported for what this engine cannot enforce."""
-        refuse_what_is_not_enforced(self.name, spec)
+        refuse_what_is_not_enforced(self.name, self.abilities(), spec)
 
     def create(self, id: str, folder: Path, spec: SandboxSpec, image: Image) -> Box:
         """Start a keeper that listens in `folder`.

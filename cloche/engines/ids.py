@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from contextlib import contextmanager, suppress
@@ -20,18 +21,29 @@ COUNT = 4_000
 
 
 def lease(folder: Path, id: str) -> int:
-    """The first id of a range that no other box on this machine has."""
+    """The first id of a range that no other box on this machine has.
+
+    Raises: EngineError.
+    """
+    return FIRST + lease_number(folder, id, COUNT) * SIZE
+
+
+def lease_number(folder: Path, id: str, count: int) -> int:
+    """A number below `count` that no other box has.
+
+    Raises: EngineError.
+    """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    start = int(id, 36) % COUNT
-    for step in range(COUNT):
-        number = (start + step) % COUNT
+    start = int(id, 36)
+    for step in range(count):
+        number = (start + step) % count
         try:
-            with (folder / str(number)).open("x") as file:
-                file.write(id)
+            # Whole or not at all, as a file with something in it is not.
+            (folder / str(number)).symlink_to(id)
         except FileExistsError:
             continue
-        return FIRST + number * SIZE
-    raise EngineError(f"all {COUNT} ranges of user ids are in use; delete sandboxes that are not needed")
+        return number
+    raise EngineError(f"all {count} ranges of user ids are in use; delete sandboxes that are not needed")
 
 
 def release(folder: Path, id: str) -> None:
@@ -39,9 +51,18 @@ def release(folder: Path, id: str) -> None:
     with suppress(FileNotFoundError), _alone(folder):
         start = int(id, 36) % COUNT
         for name in sorted(os.listdir(folder), key=lambda name: (int(name) - start) % COUNT):
-            if (folder / name).read_text() == id:
+            if _holder(folder / name) == id:
                 (folder / name).unlink()
                 return
+
+
+def _holder(lease: Path) -> str:
+    try:
+        return os.readlink(lease)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a file, as an older version made it
+            raise
+        return lease.read_text()
 
 
 @contextmanager

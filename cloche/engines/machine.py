@@ -16,6 +16,9 @@ from cloche.engines.seccomp import ARCHITECTURES
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # Overlay over id-mapped layers came with it.
 OLDEST_KERNEL = (5, 19)
+UNPRIVILEGED = {"kernel/unprivileged_userns_clone": "0", "kernel/apparmor_restrict_unprivileged_userns": "1"}
+"""Settings that keep ordinary users from making user namespaces, and the value that does."""
+SETUP = "once, as root: cloche setup"
 
 
 def find_program(name: str) -> str | None:
@@ -25,11 +28,10 @@ def find_program(name: str) -> str | None:
 
 def look_at_machine(runtime: str) -> list[Fact]:
     """Each thing that a box needs, whether it is there, and how to get it."""
-    return [_user(), _machine(), _kernel(), _cgroups(), _runtime(runtime), _mkfs(), _loop(), _user_namespaces()]
-
-
-def _user() -> Fact:
-    return Fact("user", os.geteuid() == 0, f"uid {os.geteuid()}", "run as root")
+    facts = [_machine(), _kernel(), _runtime(runtime), _user_namespaces()]
+    if os.geteuid() == 0:
+        return [*facts, _cgroups(), _mkfs(), _loop()]
+    return [*facts, _unprivileged(), _delegation(), _ids()]
 
 
 def _machine() -> Fact:
@@ -41,6 +43,40 @@ def _kernel() -> Fact:
     release = platform.release()
     version = tuple(int(part) for part in re.findall(r"\d+", release)[:2])
     return Fact("kernel", version >= OLDEST_KERNEL, release, "Linux 5.19 or newer is needed for id-mapped layers")
+
+
+def _unprivileged() -> Fact:
+    """Some distributions let only root make them."""
+    for path, closed in UNPRIVILEGED.items():
+        try:
+            found = Path("/proc/sys", path).read_text().strip()
+        except FileNotFoundError:
+            continue
+        if found == closed:
+            name = path.replace("/", ".")
+            opened = "1" if closed == "0" else "0"
+            return Fact("user namespaces of users", False, f"{name} is {found}", f"as root: sysctl -w {name}={opened}")
+    return Fact("user namespaces of users", True, "allowed")
+
+
+def _delegation() -> Fact:
+    hierarchies = find_hierarchies()
+    missing = hierarchies.missing()
+    if not missing:
+        return Fact("cgroups", True, f"{hierarchies.kind}, delegated", needed=False)
+    found = f"nothing that uid {os.geteuid()} may use for {', '.join(missing)}"
+    return Fact("cgroups", False, found, SETUP, needed=False)
+
+
+def _ids() -> Fact:
+    from cloche.engines.subids import MAPPERS, find_slices
+
+    missing = [name for name in MAPPERS if find_program(name) is None]
+    if missing:
+        return Fact("user ids", False, f"{', '.join(missing)}: not installed", "apt-get install uidmap", needed=False)
+    count = len(find_slices())
+    found = f"enough for {count} boxes at once" if count else "none in /etc/subuid and /etc/subgid"
+    return Fact("user ids", count > 0, found, SETUP, needed=False)
 
 
 def _cgroups() -> Fact:

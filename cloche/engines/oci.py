@@ -11,18 +11,18 @@ import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cloche import settings
 from cloche.engines import config, ids
-from cloche.engines.abilities import ABILITIES, refuse_what_is_not_enforced
+from cloche.engines.abilities import ABILITIES, missing_limits, refuse_what_is_not_enforced
 from cloche.engines.base import Box, EngineUsage, Fact, life_options, read_mark
-from cloche.engines.cgroups import BoxCgroup, Hierarchies, find_hierarchies
+from cloche.engines.cgroups import BoxCgroup, Hierarchies, find_hierarchies, find_v2_beside_v1
 from cloche.engines.disks import Disks
 from cloche.engines.filters import CompiledFilter, find_filter, stamp
 from cloche.engines.launcher import run_launcher
 from cloche.engines.machine import find_program, look_at_machine
-from cloche.engines.verify import verify_box
+from cloche.engines.verify import Keeper, verify_box
 from cloche.errors import EngineError, InvalidRequest
 from cloche.faults import launcher_options, point
 from cloche.images.base import Image
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from cloche.engines.abilities import Ability
     from cloche.engines.base import Counters
+    from cloche.models import Limits
 
 # Machine-wide, so that two data folders cannot take the same ids; gone after a reboot, like the boxes.
 RUN = Path("/run/cloche")
@@ -46,38 +47,66 @@ class OciRuntime:
     """One program that makes containers: a row of the table, not an engine of its own."""
 
     name: str
-    global_options: tuple[str, ...]
+    cgroup_options: tuple[str, ...]
+    no_cgroup_options: tuple[str, ...]
+    makes_cgroups: bool
+    """It makes some, in those that it is in, where it was not told to."""
     refuses_hybrid: bool
     """It refuses to start where a cgroup2 tree with controllers lies beside v1."""
     takes_filter: bool
     """It leaves a box's compiled seccomp filter in its state, and takes one: that saves 3 ms for each box."""
 
-    def command(self, program: str, *, state: Path, bundle: Path, id: str, descriptors: int) -> list[str]:
-        """The argv that starts a box and returns once its first process runs."""
-        run = ["run", "--detach", "--preserve-fds", str(descriptors), "--bundle", str(bundle), id]
-        return [program, *self.global_options, "--root", str(state), *run]
+    def command(
+        self, program: str, *, state: Path, bundle: Path, id: str, descriptors: int, pid_file: Path | None = None
+    ) -> list[str]:
+        """The argv that starts a box and returns once its first process runs.
+
+        With a `pid_file` the runtime has nothing to do with cgroups: who calls is in them already.
+        """
+        run = ["run", "--detach", "--preserve-fds", str(descriptors), "--bundle", str(bundle)]
+        if pid_file is None:
+            options = self.cgroup_options
+        else:
+            options = self.no_cgroup_options
+            run += ["--pid-file", str(pid_file)]
+        return [program, *options, "--root", str(state), *run, id]
 
 
 RUNTIMES = {
-    "crun": OciRuntime("crun", ("--cgroup-manager", "cgroupfs"), refuses_hybrid=True, takes_filter=True),
-    "runc": OciRuntime("runc", (), refuses_hybrid=False, takes_filter=False),
+    "crun": OciRuntime(
+        "crun",
+        cgroup_options=("--cgroup-manager", "cgroupfs"),
+        no_cgroup_options=("--cgroup-manager", "disabled"),
+        makes_cgroups=False,
+        refuses_hybrid=True,
+        takes_filter=True,
+    ),
+    "runc": OciRuntime(
+        "runc",
+        cgroup_options=(),
+        no_cgroup_options=(),
+        makes_cgroups=True,
+        refuses_hybrid=False,
+        takes_filter=False,
+    ),
 }
 
 
 class OciEngine:
-    """Boxes made by one OCI runtime."""
+    """Boxes made by one OCI runtime, for root."""
 
-    def __init__(self, runtime: str) -> None:
+    def __init__(self, runtime: str, run: Path = RUN) -> None:
         self.runtime = RUNTIMES[runtime]
         self.name = f"embedded:{runtime}"
-        self._state = RUN / runtime
+        self.run = run
+        self._state = run / runtime
         self._is_prepared = False
         self._program: str | None = None
 
     def check(self) -> list[Fact]:
         """Try what a box needs on this machine, a box included where all else is there."""
         facts = look_at_machine(self.runtime.name)
-        if all(fact.ok for fact in facts):
+        if all(fact.ok or not fact.needed for fact in facts):
             facts.append(self._try_box())
         return facts
 
@@ -87,7 +116,7 @@ class OciEngine:
 
     def refuse(self, spec: SandboxSpec) -> None:
         """Raises: Unsupported, InvalidRequest."""
-        refuse_what_is_not_enforced(self.name, spec)
+        refuse_what_is_not_enforced(self.name, self.abilities(), spec)
         if spec.workspace is not None and not Path(spec.workspace).is_dir():
             raise InvalidRequest(f"workspace is {spec.workspace!r}; an existing folder of this machine was expected")
 
@@ -106,7 +135,9 @@ class OciEngine:
             point("create.launched")
             cgroup = BoxCgroup(id, find_hierarchies())
             cgroup.limit_sockets(config.socket_memory(spec.limits))
-            verify_box(cgroup, spec, int(box.state["first_id"]))
+            first = int(box.state["first_id"])
+            keeper = Keeper(first, first, config.keeper_capability_mask(spec, self._users(box)))
+            verify_box(cgroup.processes, cgroup, spec, keeper)
             cgroup.limit_executions(spec.limits.pids)
             point("create.verified")
         except EngineError as error:
@@ -115,16 +146,16 @@ class OciEngine:
         except BaseException:
             self.delete(box)
             raise
-        compiled = self._filter(spec)
-        if compiled and not compiled.path.exists():
-            compiled.keep(self._state / id)
+        self._keep_filter(id, spec)
         disks_in(settings.home()).refill(disk_mb=spec.limits.disk_mb, inodes=spec.limits.inodes)
         return box
 
     def _explain(self) -> str:
         """What of this machine may be the reason that no box could be made."""
         return "".join(
-            f"; {fact.name}: {fact.found}: {fact.repair}" for fact in look_at_machine(self.runtime.name) if not fact.ok
+            f"; {fact.name}: {fact.found}: {fact.repair}"
+            for fact in look_at_machine(self.runtime.name)
+            if fact.needed and not fact.ok
         )
 
     def plan(self, id: str, folder: Path, spec: SandboxSpec, image: Image) -> tuple[Box, list[str]]:
@@ -133,6 +164,7 @@ class OciEngine:
         Raises: EngineError.
         """
         cgroup = BoxCgroup(id, find_hierarchies())
+        self._refuse_machine(cgroup.hierarchies)
         self._prepare(cgroup)
         box = Box(
             id=id,
@@ -146,8 +178,8 @@ class OciEngine:
             limits = spec.limits
             disks_in(settings.home()).take(folder / "disk.img", disk_mb=limits.disk_mb, inodes=limits.inodes)
             point("create.disk")
-            self._write_config(box, spec, cgroup)
-            return box, self._launch_command(box, spec, image, cgroup)
+            self._write_bundle(box, spec, cgroup)
+            return box, self._launch_options(box, spec, image, cgroup)
         except BaseException:
             self.delete(box)
             raise
@@ -159,12 +191,16 @@ class OciEngine:
         point("delete.killed")
         cgroup.remove()
         point("delete.cgroups")
-        for runtime in RUNTIMES:
-            shutil.rmtree(RUN / runtime / box.id, ignore_errors=True)
-        for name in ("disk.img", "keeper.sock", "config.json"):
-            (box.folder / name).unlink(missing_ok=True)
+        self._remove_state(box)
+        (box.folder / "disk.img").unlink(missing_ok=True)
         ids.release(RUN / "ids", box.id)
         point("delete.released")
+
+    def _remove_state(self, box: Box) -> None:
+        for runtime in RUNTIMES:
+            shutil.rmtree(self.run / runtime / box.id, ignore_errors=True)
+        for name in ("keeper.sock", "config.json"):
+            (box.folder / name).unlink(missing_ok=True)
 
     def why_ended(self, box: Box) -> str:
         """By the mark that the keeper leaves, and by the kernel's count."""
@@ -184,6 +220,7 @@ class OciEngine:
         return EngineUsage(*BoxCgroup(box.id, find_hierarchies()).usage())
 
     def _try_box(self) -> Fact:
+        without = frozenset(missing_limits(self.abilities()))
         # Beside the stock of disks: one of them is moved here.
         with tempfile.TemporaryDirectory(dir=settings.home(), prefix="try-") as scratch:
             folder, rootfs = Path(scratch, "box"), Path(scratch, "rootfs")
@@ -193,7 +230,7 @@ class OciEngine:
                 box = self.create(
                     "".join(secrets.choice(ALPHABET) for _ in range(20)),
                     folder,
-                    SandboxSpec(),
+                    SandboxSpec(without=without),
                     Image(name="empty", rootfs=rootfs),
                 )
             except EngineError as error:
@@ -204,42 +241,55 @@ class OciEngine:
     def _prepare(self, cgroup: BoxCgroup) -> None:
         if self._is_prepared:
             return
-        if os.geteuid() != 0:
-            raise EngineError(
-                "the embedded engine needs root here; run as root, or ask for engine='host' (no isolation)"
-            )
-        missing = cgroup.hierarchies.missing()
-        if missing:
-            raise EngineError(f"this machine's cgroups ({cgroup.hierarchies.kind}) lack {', '.join(missing)}")
         cgroup.prepare()
         for name in ("disk", "lower", "root"):
-            (RUN / name).mkdir(mode=0o755, parents=True, exist_ok=True)
-        (RUN / "userns").touch(mode=0o600)
+            (self.run / name).mkdir(mode=0o755, parents=True, exist_ok=True)
+        (self.run / "userns").touch(mode=0o600)
         self._state.mkdir(mode=0o700, exist_ok=True)
         self._is_prepared = True
 
-    def _write_config(self, box: Box, spec: SandboxSpec, cgroup: BoxCgroup) -> None:
+    def _refuse_machine(self, hierarchies: Hierarchies) -> None:
+        missing = hierarchies.missing()
+        if missing:
+            raise EngineError(f"this machine's cgroups ({hierarchies.kind}) lack {', '.join(missing)}")
+
+    def _write_bundle(self, box: Box, spec: SandboxSpec, cgroup: BoxCgroup) -> None:
         argv = [KEEPER, "--listen-fd", str(LISTEN_FD), "--runs-fd", str(RUNS_FD)]
         if not cgroup.hierarchies.unified:
             argv += ["--join-fd", str(JOIN_FD)]
-        argv += ["--root-caps", f"{config.root_capability_mask(spec):x}", *life_options(spec)]
+        argv += self._common_options(spec)
         document = config.make_config(
             spec,
             root=str(RUN / "root"),
-            user_namespace=str(RUN / "userns"),
+            users=self._users(box),
             keeper_argv=argv,
-            first_id=int(box.state["first_id"]),
             cgroup=cgroup.path,
         )
+        self._save_config(box.folder, document, spec)
+
+    def _common_options(self, spec: SandboxSpec) -> list[str]:
+        """What every keeper is told."""
+        return ["--root-caps", f"{config.root_capability_mask(spec):x}", *life_options(spec)]
+
+    def _save_config(self, folder: Path, document: dict[str, Any], spec: SandboxSpec) -> None:
         compiled = self._filter(spec)
         if compiled:
             compiled.add_to(document)
-        (box.folder / "config.json").write_text(json.dumps(document))
+        (folder / "config.json").write_text(json.dumps(document))
+
+    def _keep_filter(self, id: str, spec: SandboxSpec) -> None:
+        compiled = self._filter(spec)
+        if compiled and not compiled.path.exists():
+            compiled.keep(self._state / id)
+
+    def _users(self, box: Box) -> config.UserNamespace:
+        ids = ((0, int(box.state["first_id"]), config.IDS),)
+        return config.UserNamespace(ids, path=str(RUN / "userns"))
 
     def _filter(self, spec: SandboxSpec) -> CompiledFilter | None:
         if not self.runtime.takes_filter:
             return None
-        return find_filter(RUN / "filters", self._find_program(), config.allows_set_id(spec))
+        return find_filter(self.run / "filters", self._find_program(), config.allows_set_id(spec))
 
     def _find_program(self) -> str:
         name = self.runtime.name
@@ -248,30 +298,53 @@ class OciEngine:
             raise EngineError(f"the OCI runtime {name} is not installed; install it: apt-get install {name}")
         return self._program
 
-    def _launch_command(self, box: Box, spec: SandboxSpec, image: Image, cgroup: BoxCgroup) -> list[str]:
+    def _launch_options(self, box: Box, spec: SandboxSpec, image: Image, cgroup: BoxCgroup) -> list[str]:
         hierarchies = cgroup.hierarchies
         command = [str(settings.launch_path()), "--folder", str(box.folder), "--mounts", str(RUN)]
-        command += ["--maker", str(os.getpid()), *launcher_options()]
+        command += maker_options()
         command += ["--lower", str(image.rootfs), "--user", str(0 if spec.user == "root" else 1000)]
         command += ["--first-id", str(box.state["first_id"])]
         command += ["--tree-cgroup", str(cgroup.tree)]
         if not hierarchies.unified:
             command += ["--pids-cgroup", str(cgroup.folder("pids")), "--pids", str(spec.limits.pids)]
-        for number, value in config.make_ceilings(spec.limits).items():
-            command += ["--ceiling", str(number), str(value)]
-        if hidden := self._hidden_mount(hierarchies):
+        if hidden := self._mount_to_hide():
             command += ["--hide", str(hidden)]
-        for bind in image.binds:
-            command += ["--bind", "r", str(bind.source), bind.target]
-        command += ["--bind", "r", str(settings.keeper_path()), KEEPER]
-        if spec.workspace is not None and spec.workspace_access != "none":
-            flags = "fow" if spec.workspace_access == "rw" else "fo"
-            command += ["--bind", flags, spec.workspace, "/workspace"]
-        return command
+        return [*command, *ceiling_options(spec.limits), *bind_options(spec, image)]
 
-    def _hidden_mount(self, hierarchies: Hierarchies) -> Path | None:
-        beside = hierarchies.v2 is not None and not hierarchies.unified
-        return hierarchies.v2 if beside and self.runtime.refuses_hybrid else None
+    def _mount_to_hide(self) -> Path | None:
+        return find_v2_beside_v1() if self.runtime.refuses_hybrid else None
+
+
+def maker_options() -> list[str]:
+    """The launcher's about the process that starts it."""
+    return ["--maker", str(os.getpid()), *launcher_options()]
+
+
+def ceiling_options(limits: Limits) -> list[str]:
+    """The launcher's about what each process may have at most."""
+    ceilings = config.make_ceilings(limits)
+    return [word for number, value in ceilings.items() for word in ("--ceiling", str(number), str(value))]
+
+
+def bind_options(spec: SandboxSpec, image: Image) -> list[str]:
+    """The launcher's about what of this machine is seen in the box."""
+    options: list[str] = []
+    for bind in image.binds:
+        options += ["--bind", "r", str(bind.source), bind.target]
+    options += ["--bind", "r", str(settings.keeper_path()), KEEPER]
+    if spec.workspace is not None and spec.workspace_access != "none":
+        flags = "fow" if spec.workspace_access == "rw" else "fo"
+        options += ["--bind", flags, spec.workspace, "/workspace"]
+    return options
+
+
+def engine_on(runtime: str) -> OciEngine:
+    """The engine on that runtime, for who this process is."""
+    if os.geteuid() == 0:
+        return OciEngine(runtime)
+    from cloche.engines.rootless import RootlessEngine
+
+    return RootlessEngine(runtime)
 
 
 def default_engine() -> OciEngine:
@@ -280,15 +353,15 @@ def default_engine() -> OciEngine:
     Raises: EngineError.
     """
     problems: list[str] = []
-    for engine in map(OciEngine, RUNTIMES):
+    for engine in map(engine_on, RUNTIMES):
         program = find_program(engine.runtime.name)
         if program is None:
             problems.append(f"{engine.runtime.name} is not installed")
             continue
-        mark = RUN / f"works-{engine.runtime.name}"
+        mark = engine.run / f"works-{engine.runtime.name}"
         if mark.exists() and mark.read_text() == stamp(program):
             return engine
-        failed = [fact for fact in engine.check() if not fact.ok]
+        failed = [fact for fact in engine.check() if fact.needed and not fact.ok]
         if not failed:
             mark.write_text(stamp(program))
             return engine

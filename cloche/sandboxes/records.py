@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, cast
 from cloche.engines.base import Box
 from cloche.models import Limits, SandboxSpec
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 FILE: Final = "box.json"
 BASH: Final = "/bin/bash"
 SH: Final = "/bin/sh"
@@ -89,7 +89,8 @@ def load(folder: Path) -> Record | None:
     if values.pop("format") != FORMAT:
         return None
     box, spec = values.pop("box"), values.pop("spec")
-    spec |= {"limits": Limits(**spec["limits"]), "explicit": frozenset(spec["explicit"])}
+    sets = {name: frozenset(spec[name]) for name in ("explicit", "without")}
+    spec |= {"limits": Limits(**spec["limits"]), **sets}
     return Record(
         box=Box(id=box["id"], engine=box["engine"], folder=folder, socket=Path(box["socket"]), state=box["state"]),
         spec=SandboxSpec(**spec),
@@ -101,7 +102,8 @@ def load(folder: Path) -> Record | None:
 def _as_json(record: Record) -> dict[str, Any]:
     box, spec = _fields(record.box), _fields(record.spec)
     box |= {"folder": str(record.box.folder), "socket": str(record.box.socket)}
-    spec |= {"limits": _fields(record.spec.limits), "explicit": sorted(record.spec.explicit)}
+    spec |= {"limits": _fields(record.spec.limits)}
+    spec |= {name: sorted(spec[name]) for name in ("explicit", "without")}
     return _fields(record) | {"box": box, "spec": spec, "runtime": _fields(record.runtime)}
 
 

@@ -7,12 +7,13 @@ import re
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from cloche import settings
+from cloche.engines.abilities import MAY_BE_MISSING
 from cloche.errors import InvalidRequest
 from cloche.models import IDLE_SECONDS, LIFE_SECONDS, SandboxSpec
 from cloche.sandboxes.limits import check_seconds, choose_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from cloche.models import WorkspaceAccess
 
@@ -32,6 +33,7 @@ def make_spec(
     name: str | None = None,
     idle_timeout: float | None = None,
     lifetime: float | None = None,
+    without: Collection[str] = (),
 ) -> SandboxSpec:
     """The whole of it, with nothing left to guess; `limits` holds those that were asked for.
 
@@ -45,6 +47,7 @@ def make_spec(
         engine=engine,
         limits=choose_limits(limits),
         explicit=frozenset(limits),
+        without=check_without(without, limits),
         env=check_environment(env or {}),
         user=check_user(user),
         workspace=folder,
@@ -53,6 +56,21 @@ def make_spec(
         idle_timeout=check_seconds("idle_timeout", IDLE_SECONDS if idle_timeout is None else idle_timeout),
         lifetime=check_seconds("lifetime", LIFE_SECONDS if lifetime is None else lifetime),
     )
+
+
+def check_without(names: Collection[str], asked: Collection[str]) -> frozenset[str]:
+    """The limits that may be missing.
+
+    Raises: InvalidRequest.
+    """
+    if isinstance(names, str):
+        raise InvalidRequest(f"without is {names!r}; a list of names was expected")
+    for name in names:
+        if name not in MAY_BE_MISSING:
+            raise InvalidRequest(f"without has {name!r}; expected some of: {', '.join(MAY_BE_MISSING)}")
+        if name in asked:
+            raise InvalidRequest(f"{name} is asked for, and 'without' says that it may be missing; decide for one")
+    return frozenset(names)
 
 
 def check_user(user: str) -> Literal["user", "root"]:

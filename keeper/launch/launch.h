@@ -4,8 +4,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
+#include <sys/types.h>
 
-enum { MAX_BINDS = 64, MAX_CEILINGS = 16, IDS = 65536 };
+enum { MAX_BINDS = 64, MAX_CEILINGS = 16, MAX_ENTERED = 8, MAX_HIDDEN = 2, IDS = 65536 };
 
 struct bind {
 	const char *source;
@@ -26,7 +27,9 @@ struct plan {
 	const char *lower;
 	const char *pids_cgroup; // v1: the box's folder in the pids hierarchy
 	const char *tree_cgroup; // v2: the box's folder
-	const char *hide; // a mount that the runtime must not see
+	const char *hidden[MAX_HIDDEN]; // folders of which the runtime sees an empty one
+	int hidden_count;
+	const char *read_only; // a folder where the runtime can't make anything, nor below
 	uint32_t first_id;
 	uint32_t user; // the id inside of the box's user
 	uint32_t pids; // the limit in pids_cgroup
@@ -34,6 +37,12 @@ struct plan {
 	int bind_count;
 	struct ceiling ceilings[MAX_CEILINGS];
 	int ceiling_count;
+	bool rootless; // the caller is no root: everything happens in a user namespace of the caller's
+	char *uid_map, *gid_map; // of that namespace, for newuidmap and newgidmap; NULL: the caller alone
+	const char *entered[MAX_ENTERED]; // folders of cgroups
+	int entered_count;
+	const char *end; // the folder where the keeper tells why it ended
+	uint32_t disk_mb, inodes; // of a disk in memory
 	char **runtime;
 };
 
@@ -44,6 +53,12 @@ void begin(const char *step);
 _Noreturn void fail(const char *detail);
 // `result` where it is not negative.
 int must(int result, const char *detail);
+
+// Into the file of that name.
+void write_text(int folder, const char *name, const char *text);
+
+// Ends when that parent does.
+void follow(pid_t parent);
 
 void make_network(void);
 // What is on disk as ids 0 to 65535 is the box's range.
@@ -56,3 +71,7 @@ void mount_rootfs(const struct plan *plan, int disk, int id_mapping);
 int open_runs(const struct plan *plan);
 void enter_tree(const struct plan *plan);
 int open_pids(const struct plan *plan);
+void enter_cgroups(const struct plan *plan);
+void enter_user_namespace(const struct plan *plan);
+int mount_memory_disk(const struct plan *plan);
+int open_end(const struct plan *plan);

@@ -20,8 +20,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-// What the keeper inherits; `engines/oci.py` tells it these numbers.
-enum { LISTEN_FD = 3, RUNS_FD = 4, JOIN_FD = 5 };
+// The first of what the keeper inherits; whoever calls tells it which number is what.
+enum { FIRST_FD = 3, MOST_INHERITED = 4 };
 
 static const char *current_step = "read the arguments";
 static int fail_at, kill_at;
@@ -90,6 +90,25 @@ static void add_ceiling(struct plan *plan, const char *number, const char *value
 	plan->ceilings[plan->ceiling_count++] = (struct ceiling){(int)parse_number(number), most};
 }
 
+static void add_folder(const char **folders, int *count, int most, const char *folder)
+{
+	if (*count == most) {
+		errno = EINVAL;
+		fail(folder);
+	}
+	folders[(*count)++] = folder;
+}
+
+static bool is_complete(const struct plan *plan)
+{
+	bool has_place = plan->folder && plan->mounts && plan->lower && plan->runtime && plan->runtime[0];
+	bool has_limits = plan->pids || !plan->pids_cgroup;
+	if (plan->rootless)
+		return has_place && has_limits && plan->disk_mb && plan->inodes && plan->end &&
+		       !plan->uid_map == !plan->gid_map;
+	return has_place && has_limits && plan->tree_cgroup && plan->first_id;
+}
+
 static void parse(struct plan *plan, int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
@@ -109,11 +128,15 @@ static void parse(struct plan *plan, int argc, char **argv)
 			i += 2;
 			continue;
 		}
+		if (!strcmp(name, "--rootless")) {
+			plan->rootless = true;
+			continue;
+		}
 		if (left < 1) {
 			errno = EINVAL;
 			fail(name);
 		}
-		const char *value = argv[++i];
+		char *value = argv[++i];
 		if (!strcmp(name, "--folder"))
 			plan->folder = value;
 		else if (!strcmp(name, "--mounts"))
@@ -125,13 +148,27 @@ static void parse(struct plan *plan, int argc, char **argv)
 		else if (!strcmp(name, "--tree-cgroup"))
 			plan->tree_cgroup = value;
 		else if (!strcmp(name, "--hide"))
-			plan->hide = value;
+			add_folder(plan->hidden, &plan->hidden_count, MAX_HIDDEN, value);
+		else if (!strcmp(name, "--read-only"))
+			plan->read_only = value;
 		else if (!strcmp(name, "--first-id"))
 			plan->first_id = parse_number(value);
 		else if (!strcmp(name, "--user"))
 			plan->user = parse_number(value);
 		else if (!strcmp(name, "--pids"))
 			plan->pids = parse_number(value);
+		else if (!strcmp(name, "--uid-map"))
+			plan->uid_map = value;
+		else if (!strcmp(name, "--gid-map"))
+			plan->gid_map = value;
+		else if (!strcmp(name, "--enter"))
+			add_folder(plan->entered, &plan->entered_count, MAX_ENTERED, value);
+		else if (!strcmp(name, "--end"))
+			plan->end = value;
+		else if (!strcmp(name, "--disk-mb"))
+			plan->disk_mb = parse_number(value);
+		else if (!strcmp(name, "--inodes"))
+			plan->inodes = parse_number(value);
 		else if (!strcmp(name, "--maker"))
 			maker = (pid_t)parse_number(value);
 		else if (!strcmp(name, "--fail-at"))
@@ -143,9 +180,7 @@ static void parse(struct plan *plan, int argc, char **argv)
 			fail(name);
 		}
 	}
-	bool complete = plan->folder && plan->mounts && plan->lower && plan->tree_cgroup &&
-			plan->first_id && (plan->pids || !plan->pids_cgroup) && plan->runtime && plan->runtime[0];
-	if (complete)
+	if (is_complete(plan))
 		return;
 	errno = EINVAL;
 	fail("an option is missing");
@@ -153,11 +188,11 @@ static void parse(struct plan *plan, int argc, char **argv)
 
 // Who wrote down that it makes this box takes along what it started: whoever finds its note then
 // can clear up without anything being made behind their back.
-static void end_with_maker(void)
+void follow(pid_t parent)
 {
 	begin("follow the process that makes the box");
 	must(prctl(PR_SET_PDEATHSIG, SIGKILL), "prctl");
-	if (maker && getppid() != maker)
+	if (getppid() != parent)
 		raise(SIGKILL);
 }
 
@@ -197,19 +232,16 @@ static void set_oom_score(void)
 
 // Moves the keeper's descriptors to their numbers and closes every other one: what leaks
 // into a runtime has been a way out of it (CVE-2024-21626).
-static void hand_over(int listener, int runs, int join)
+static void hand_over(const int inherited[MOST_INHERITED])
 {
 	begin("hand over descriptors");
-	int high[3] = {
-		must(fcntl(listener, F_DUPFD, 100), "dup"),
-		must(fcntl(runs, F_DUPFD, 100), "dup"),
-		join < 0 ? -1 : must(fcntl(join, F_DUPFD, 100), "dup"),
-	};
-	must(dup2(high[0], LISTEN_FD), "dup2");
-	must(dup2(high[1], RUNS_FD), "dup2");
-	if (join >= 0)
-		must(dup2(high[2], JOIN_FD), "dup2");
-	must(close_range(join < 0 ? JOIN_FD : JOIN_FD + 1, ~0U, 0), "close_range");
+	int high[MOST_INHERITED], count = 0;
+	for (int i = 0; i < MOST_INHERITED; i++)
+		if (inherited[i] >= 0)
+			high[count++] = must(fcntl(inherited[i], F_DUPFD, 100), "dup");
+	for (int i = 0; i < count; i++)
+		must(dup2(high[i], FIRST_FD + i), "dup2");
+	must(close_range((unsigned)(FIRST_FD + count), ~0U, 0), "close_range");
 }
 
 // A runtime copies itself and starts anew, lest a box write to its program (CVE-2019-5736).
@@ -225,6 +257,20 @@ static void protect_runtime(const char *program)
 	must(setenv("_LIBCONTAINER_CLONED_BINARY", "1", 1), "setenv");
 }
 
+// Writable: crun takes a hidden cgroup tree for one more v1 hierarchy, and makes its folders there.
+static void hide_folders(const struct plan *plan)
+{
+	for (int i = 0; i < plan->hidden_count; i++) {
+		begin("hide a folder from the runtime");
+		must(mount("tmpfs", plan->hidden[i], "tmpfs", 0, "size=4m"), plan->hidden[i]);
+	}
+	if (!plan->read_only)
+		return;
+	struct mount_attr wanted = {.attr_set = MOUNT_ATTR_RDONLY};
+	begin("make a folder read-only for the runtime");
+	must(mount_setattr(AT_FDCWD, plan->read_only, AT_RECURSIVE, &wanted, sizeof wanted), plan->read_only);
+}
+
 // Here and not by the runtime: for another's process, in a namespace that is not root's own, that
 // takes a capability of the host's which not every root has.
 static void set_ceilings(const struct plan *plan)
@@ -236,33 +282,57 @@ static void set_ceilings(const struct plan *plan)
 	}
 }
 
+// Gives the keeper's descriptors.
+static void make_box(const struct plan *plan, int inherited[MOST_INHERITED])
+{
+	inherited[1] = open_runs(plan);
+	enter_tree(plan);
+	inherited[0] = listen_for_clients();
+	inherited[2] = open_pids(plan);
+	make_network();
+	enter_private_mounts();
+	int id_mapping = open_range_mapping(plan->first_id);
+	place_user_namespace(plan, id_mapping);
+	int disk = mount_disk(id_mapping);
+	mount_rootfs(plan, disk, id_mapping);
+}
+
+static void make_rootless_box(const struct plan *plan, int inherited[MOST_INHERITED])
+{
+	if (plan->tree_cgroup) {
+		inherited[1] = open_runs(plan);
+		enter_tree(plan);
+	}
+	inherited[0] = listen_for_clients();
+	enter_cgroups(plan);
+	enter_user_namespace(plan);
+	inherited[2] = open_pids(plan);
+	make_network();
+	enter_private_mounts();
+	inherited[3] = open_end(plan);
+	int disk = mount_memory_disk(plan);
+	mount_rootfs(plan, disk, -1);
+}
+
 int main(int argc, char **argv)
 {
 	struct plan plan = {0};
+	int inherited[MOST_INHERITED] = {-1, -1, -1, -1};
 	parse(&plan, argc, argv);
-	end_with_maker();
+	follow(maker ? maker : getppid());
 	umask(022);
 	begin("enter the sandbox's folder");
 	must(chdir(plan.folder), plan.folder);
 
-	int runs = open_runs(&plan);
-	enter_tree(&plan);
-	int listener = listen_for_clients();
-	int join = open_pids(&plan);
-	make_network();
-	enter_private_mounts();
-	int id_mapping = open_range_mapping(plan.first_id);
-	place_user_namespace(&plan, id_mapping);
-	int disk = mount_disk(id_mapping);
-	mount_rootfs(&plan, disk, id_mapping);
-	if (plan.hide) {
-		// Writable: crun takes it for one more v1 hierarchy and makes its folders there.
-		begin("hide a mount from the runtime");
-		must(mount("tmpfs", plan.hide, "tmpfs", 0, "size=64k"), plan.hide);
-	}
-	set_oom_score();
+	if (plan.rootless)
+		make_rootless_box(&plan, inherited);
+	else
+		make_box(&plan, inherited);
+	hide_folders(&plan);
+	if (!plan.rootless)
+		set_oom_score();
 	protect_runtime(plan.runtime[0]);
-	hand_over(listener, runs, join);
+	hand_over(inherited);
 	set_ceilings(&plan);
 	begin("start the OCI runtime");
 	execv(plan.runtime[0], plan.runtime);

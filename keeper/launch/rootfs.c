@@ -8,6 +8,7 @@
 #include <linux/capability.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -21,18 +22,25 @@ static void place(int mount, const char *name)
 	close(mount);
 }
 
-static int clone_mount(const char *source)
+// In a namespace of less privilege what is mounted below comes along, or nothing may.
+static unsigned int below(const struct plan *plan)
 {
-	return must(open_tree(AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC), source);
+	return plan->rootless ? AT_RECURSIVE : 0;
+}
+
+static int clone_mount(const struct plan *plan, const char *source)
+{
+	return must(open_tree(AT_FDCWD, source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | below(plan)), source);
 }
 
 // Its path was checked before, and what lies above it may be writable in another box: a link
 // that was put there since is not followed.
-static int clone_mount_of_owner(const char *source)
+static int clone_mount_of_owner(const struct plan *plan, const char *source)
 {
 	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
 	int folder = must((int)syscall(SYS_openat2, AT_FDCWD, source, &how, sizeof how), source);
-	int tree = must(open_tree(folder, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC), source);
+	unsigned int flags = AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | below(plan);
+	int tree = must(open_tree(folder, "", flags), source);
 	close(folder);
 	return tree;
 }
@@ -48,7 +56,7 @@ static _Noreturn void refuse_mapping(const char *source)
 }
 
 // Neither devices nor setuid programs work on it; `id_mapping` may be -1 for none.
-static void restrict_mount(int tree, bool writable, int id_mapping, const char *source)
+static void restrict_mount(const struct plan *plan, int tree, bool writable, int id_mapping, const char *source)
 {
 	struct mount_attr wanted = {
 		.attr_set = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (writable ? 0 : MOUNT_ATTR_RDONLY),
@@ -58,7 +66,7 @@ static void restrict_mount(int tree, bool writable, int id_mapping, const char *
 		wanted.attr_set |= MOUNT_ATTR_IDMAP;
 		wanted.userns_fd = (uint64_t)id_mapping;
 	}
-	if (mount_setattr(tree, "", AT_EMPTY_PATH, &wanted, sizeof wanted) == 0)
+	if (mount_setattr(tree, "", AT_EMPTY_PATH | below(plan), &wanted, sizeof wanted) == 0)
 		return;
 	if (errno == EINVAL && id_mapping >= 0)
 		refuse_mapping(source);
@@ -89,9 +97,10 @@ static int open_mapping_of_owner(const struct plan *plan, int tree, const char *
 
 static void bind(const struct plan *plan, const struct bind *bind, int root)
 {
-	int tree = bind->owned ? clone_mount_of_owner(bind->source) : clone_mount(bind->source);
-	int mapping = bind->owned ? open_mapping_of_owner(plan, tree, bind->source) : -1;
-	restrict_mount(tree, bind->writable, mapping, bind->source);
+	int tree = bind->owned ? clone_mount_of_owner(plan, bind->source) : clone_mount(plan, bind->source);
+	bool is_mapped = bind->owned && !plan->rootless; // else the namespace itself does that
+	int mapping = is_mapped ? open_mapping_of_owner(plan, tree, bind->source) : -1;
+	restrict_mount(plan, tree, bind->writable, mapping, bind->source);
 	struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
@@ -116,11 +125,14 @@ static void act_as(uint32_t id)
 	must((int)syscall(SYS_capset, &header, capabilities), "capset");
 }
 
-static int mount_overlay(void)
+static int mount_overlay(const struct plan *plan)
 {
+	char options[] = "lowerdir=lower,upperdir=disk/upper,workdir=disk/work,userxattr";
+	if (!plan->rootless)
+		*strrchr(options, ',') = '\0'; // root keeps its marks where nobody else can
 	begin("lay the disk over the image");
 	must(mount("overlay", "root", "overlay", MS_NOSUID | MS_NODEV | MS_NOATIME,
-		   "lowerdir=lower,upperdir=disk/upper,workdir=disk/work"),
+		   options),
 	     "overlay");
 	int root = must(open("root", O_PATH | O_DIRECTORY | O_CLOEXEC), "root");
 	struct statvfs status;
@@ -135,15 +147,17 @@ static int mount_overlay(void)
 void mount_rootfs(const struct plan *plan, int disk, int id_mapping)
 {
 	begin("make the image visible");
-	int lower = clone_mount(plan->lower);
-	restrict_mount(lower, false, id_mapping, plan->lower);
+	int lower = clone_mount(plan, plan->lower);
+	restrict_mount(plan, lower, false, id_mapping, plan->lower);
 	must(chdir(plan->mounts), plan->mounts);
-	act_as(plan->first_id);
+	if (!plan->rootless)
+		act_as(plan->first_id);
 	make_targets(plan, disk);
 	place(disk, "disk");
 	place(lower, "lower");
-	int root = mount_overlay();
-	act_as(0);
+	int root = mount_overlay(plan);
+	if (!plan->rootless)
+		act_as(0);
 
 	begin("bind folders into the box");
 	for (int i = 0; i < plan->bind_count; i++)

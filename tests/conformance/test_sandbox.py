@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cloche import Sandbox
+from cloche.engines import engine_named
 from cloche.engines.abilities import ABILITIES, PROMISES
 from cloche.errors import (
     FileError,
@@ -114,7 +115,7 @@ def test_an_unknown_engine_is_told_with_those_that_are() -> None:
 
 
 def test_an_unknown_image_is_told(engine: str, make: Make) -> None:
-    expected = Unsupported if ABILITIES[engine]["image"].enforced == "no" else ImageNotFound
+    expected = Unsupported if engine_named(engine).abilities()["image"].enforced == "no" else ImageNotFound
     with pytest.raises(expected, match="image"):
         make(image="no-such-image")
 
@@ -202,7 +203,7 @@ def test_root_is_had_where_it_was_asked_for(make_or_refuse: MakeOrRefuse) -> Non
 
 
 def test_the_ordinary_user_is_what_the_engine_says(engine: str, sandbox: Sandbox) -> None:
-    expected = 1000 if ABILITIES[engine]["own_uids"].enforced == "kernel" else os.geteuid()
+    expected = 1000 if engine_named(engine).abilities()["own_uids"].enforced == "kernel" else os.geteuid()
     assert sandbox.commands.run(["id", "-u"]).stdout == f"{expected}\n"
 
 
@@ -222,7 +223,7 @@ def test_there_is_no_network_where_that_is_promised(engine: str, sandbox: Sandbo
     names = sandbox.commands.run(
         "ls /sys/class/net 2>/dev/null || awk -F: 'NR > 2 { print $1 }' /proc/net/dev"
     ).stdout.split()
-    if ABILITIES[engine]["network_none"].enforced == "kernel":
+    if engine_named(engine).abilities()["network_none"].enforced == "kernel":
         assert names == ["lo"]
     else:
         assert "lo" in names
@@ -233,7 +234,7 @@ def test_the_host_is_out_of_sight_where_that_is_promised(engine: str, sandbox: S
     secret.write_text("of the host")
     secret.chmod(0o644)
     seen = sandbox.files.exists(str(secret))
-    assert seen == (ABILITIES[engine]["isolation"].enforced == "no")
+    assert seen == (engine_named(engine).abilities()["isolation"].enforced == "no")
 
 
 def test_an_init_script_runs_first(make: Make) -> None:

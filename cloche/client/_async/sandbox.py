@@ -22,7 +22,7 @@ from cloche.sandboxes.sweep import sweep_now_and_then
 
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from os import PathLike
     from types import TracebackType
 
@@ -69,6 +69,7 @@ class AsyncSandbox:
         idle_timeout: float | None = None,
         lifetime: float | None = None,
         bound: bool = False,
+        without: Collection[str] = (),
     ) -> Self:
         """Make a sandbox. What is not given has the default of `Limits`; what can't be enforced here is refused.
 
@@ -79,6 +80,9 @@ class AsyncSandbox:
         It outlives this program, unless it is `bound` to it, and ends by itself when nobody has used it for
         `idle_timeout` seconds (600 where nothing is said; processes in the background do not count as use), and in
         any case after `lifetime` seconds (30 days); 0 means never.
+
+        A limit that can't be enforced on this machine for this user is an error, unless `without` names it: then the
+        sandbox is made all the same, and `missing` says what it lacks.
 
         Raises: InvalidRequest, Unsupported, ImageNotFound, RuntimeNotFound, EngineError, SandboxError.
         """
@@ -101,6 +105,7 @@ class AsyncSandbox:
             name=name,
             idle_timeout=idle_timeout,
             lifetime=lifetime,
+            without=without,
         )
         await in_thread(sweep_now_and_then)
         sandbox = cls(await in_thread(boxes.create, spec, runtime, is_bound=bound))
@@ -140,6 +145,11 @@ class AsyncSandbox:
     def limits(self) -> Limits:
         """What it may use at most."""
         return self._record.spec.limits
+
+    @property
+    def missing(self) -> builtins.list[str]:
+        """The limits that are not in force, of those that `create` was told to go without."""
+        return str(self._record.box.state.get("missing", "")).split()
 
     async def kill(self) -> bool:
         """End it: every process, every file; False where it was gone already."""

@@ -1,0 +1,219 @@
+"""The embedded engine for an ordinary user, with what `cloche setup` prepared and without."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cloche import faults
+from cloche.engines.cgroups import find_hierarchies, parent_of
+from cloche.engines.rootless import find_processes, is_about
+
+if TYPE_CHECKING:
+    from tests.rootless.conftest import Ordinary
+
+LIMITS = ["cpus", "memory_mb", "pids"]
+KEEPER_OF = """
+def keeper_of(box):
+    return box._record.box.state["pid"]
+
+def status_of(box, name):
+    lines = open(f"/proc/{keeper_of(box)}/status").read().splitlines()
+    return next(line.split()[1] for line in lines if line.startswith(name))
+"""
+MAKE_AND_DELETE = "from cloche import *\nbox = Sandbox.create(engine='embedded:crun')\nprint(box.id)\nbox.kill()"
+
+
+@pytest.mark.promise("isolation", "own_uids", "memory_mb", "disk_mb", "inodes", "pids", "cpus", "workspace")
+@pytest.mark.timeout(600)
+def test_the_conformance_suite_holds_for_an_ordinary_user(prepared: Ordinary) -> None:
+    options = ["-q", "-p", "no:cacheprovider", "tests/conformance"]
+    status, said = prepared.run("-m", "pytest", *options, CONFORMANCE_ENGINES="embedded:crun embedded:runc")
+    assert status == 0, said[-6000:]
+
+
+@pytest.mark.promise("kill_tree")
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("workspace", ["None", "os.environ['HOME'] + '/shown'"])
+def test_in_a_delegated_tree_executions_have_cgroups_of_their_own(delegated: Ordinary, workspace: str) -> None:
+    code = f"""
+import os
+from cloche.engines import engine_named
+os.makedirs(os.environ["HOME"] + "/shown", exist_ok=True)
+with Sandbox.create(workspace={workspace}) as box:
+    late = box.commands.run("(setsid sleep 60 &) ; sleep 60", timeout=0.3)
+    cgroup = open(f"/proc/{{box._record.box.state['pid']}}/cgroup").read().splitlines()[-1]
+    left = [process.argv for process in box.commands.list() if process.exit_code is None]
+print(json.dumps([engine_named(box.engine).abilities()["kill_tree"].enforced, late.limit_hit, cgroup, left, box.id]))
+"""
+    enforced, hit, cgroup, left, id = delegated.ask(code)
+    assert (enforced, hit) == ("kernel", "timeout")
+    assert cgroup.endswith(f"/cloche-{pwd.getpwnam(delegated.name).pw_uid}/{id}")
+    assert left == []
+
+
+def test_what_is_not_in_force_is_refused_with_what_helps(unprepared: Ordinary) -> None:
+    told = unprepared.ask(
+        "try: Sandbox.create()\nexcept Unsupported as error: print(json.dumps([error.message, error.data]))"
+    )
+    assert told[0].startswith("cpus, memory_mb, pids can't be enforced by engine 'embedded:")
+    assert "cloche setup" in told[0]
+    assert "--without cpus,memory_mb,pids" in told[0]
+
+
+@pytest.mark.parametrize("option", ["memory_mb=64", "pids=10", "cpus=0.5", "user='root'"])
+def test_what_is_asked_for_by_name_is_never_left_out(unprepared: Ordinary, option: str) -> None:
+    without = [name for name in LIMITS if not option.startswith(name)]
+    code = (
+        f"try: Sandbox.create({option}, without={without})\nexcept Unsupported as error: print(json.dumps(str(error)))"
+    )
+    assert "can't be enforced" in unprepared.ask(code)
+
+
+def test_who_goes_without_is_told_what_is_missing_and_the_rest_holds(unprepared: Ordinary) -> None:
+    code = f"""
+with Sandbox.create(without={LIMITS}, disk_mb=16) as box:
+    full = box.commands.run("head -c 100M /dev/zero >big")
+    late = box.commands.run("sleep 60 & wait", timeout=0.3)
+    uid = box.commands.run("id -u").stdout
+    print(json.dumps([box.missing, full.limit_hit, late.limit_hit, uid]))
+"""
+    assert unprepared.ask(code) == [LIMITS, "disk_mb", "timeout", "1000\n"]
+
+
+def test_a_prepared_user_misses_nothing(prepared: Ordinary) -> None:
+    code = f"with Sandbox.create(without={LIMITS}) as box: print(json.dumps([box.missing, box.usage().memory_bytes]))"
+    missing, memory = prepared.ask(code)
+    assert missing == []
+    assert 0 < memory < 64 << 20
+
+
+@pytest.mark.promise("own_uids")
+def test_each_box_has_ids_that_no_other_has(prepared: Ordinary) -> None:
+    code = """
+boxes = [Sandbox.create() for _ in range(3)]
+for box in boxes:
+    box.commands.run("sleep 60", background=True)
+import os, time
+def ids():
+    found = set()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if open(f"/proc/{name}/comm").read() == "sleep\\n":
+                found.add(os.stat(f"/proc/{name}").st_uid)
+        except OSError: continue
+    return found
+deadline = time.monotonic() + 10
+while len(ids()) < 3 and time.monotonic() < deadline: time.sleep(0.01)
+print(json.dumps(len(ids() - {os.getuid(), 0})))
+for box in boxes: box.kill()
+"""
+    assert prepared.ask(code) >= 3
+
+
+@pytest.mark.promise("workspace")
+@pytest.mark.parametrize("access", ["ro", "rw"])
+def test_a_workspace_belongs_to_its_owner_on_both_sides(prepared: Ordinary, access: str) -> None:
+    code = f"""
+import os, pathlib
+folder = pathlib.Path(os.environ["HOME"], "files-{access}")
+folder.mkdir(mode=0o700, exist_ok=True)
+(folder / "secret").write_text("mine")
+(folder / "secret").chmod(0o600)
+with Sandbox.create(workspace=f"{{folder}}:{access}") as box:
+    read = box.commands.run("cat secret").stdout
+    made = box.commands.run("touch new && stat -c %u new").stdout
+    root = box.commands.run("touch /etc/x; echo $?").stdout
+print(json.dumps([read, made, (folder / "new").exists() and os.stat(folder / "new").st_uid == os.getuid(), root]))
+"""
+    made = ["1000\n", True] if access == "rw" else ["", False]
+    read, *found = prepared.ask(code)
+    assert read == "mine"
+    assert found[:2] == made
+
+
+@pytest.mark.promise("isolation")
+def test_a_box_sees_nothing_of_its_maker(prepared: Ordinary) -> None:
+    code = """
+import os
+with Sandbox.create() as box:
+    seen = box.commands.run(["ls", os.environ["HOME"]]).exit_code
+    shells = box.commands.run("grep -c . /etc/shadow").stdout
+    processes = box.commands.run("ls -d /proc/[0-9]* | wc -l").stdout
+    status = box.commands.run("cat /proc/self/status").stdout
+print(json.dumps([seen, shells, int(processes), status]))
+"""
+    seen, shells, processes, status = prepared.ask(code)
+    assert (seen != 0, shells) == (True, "")
+    assert processes < 6
+    found = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    assert (int(found["CapEff"], 16), int(found["CapBnd"], 16)) == (0, 0)
+    assert (found["NoNewPrivs"], found["Seccomp"]) == ("1", "2")
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [("box._record", "idle"), ("import os, signal; os.kill(keeper_of(box), signal.SIGKILL)", "killed")],
+)
+def test_a_box_that_ends_by_itself_says_why(prepared: Ordinary, how: str, reason: str) -> None:
+    code = f"""
+import time
+{KEEPER_OF}
+from cloche.sandboxes.sweep import sweep
+box = Sandbox.create(idle_timeout={0.3 if reason == "idle" else 60})
+{how}
+deadline = time.monotonic() + 10
+while box.is_running() and time.monotonic() < deadline: time.sleep(0.02)
+print(json.dumps(sweep()[box.id]))
+"""
+    assert prepared.ask(code) == reason
+
+
+@pytest.mark.timeout(300)
+def test_killed_at_each_step_nothing_is_left(prepared: Ordinary) -> None:
+    points = [*faults.POINTS, *(f"{faults.LAUNCHER}{step}" for step in range(1, 26))]
+    for name in points:
+        prepared.run("-c", MAKE_AND_DELETE, CLOCHE_FAULT=name)
+    left = prepared.ask(
+        "from cloche.sandboxes.sweep import sweep\n"
+        "sweep()\nfor box in Sandbox.list(): box.kill()\n"
+        "from cloche.sandboxes import boxes\n"
+        "print(json.dumps([row.id for row in boxes.rows().present()]))"
+    )
+    assert left == []
+    assert traces_of(prepared) == []
+
+
+def traces_of(user: Ordinary) -> list[str]:
+    """What boxes of that user's would leave: processes, cgroups, leases, state, folders."""
+    uid = pwd.getpwnam(user.name).pw_uid
+    keepers = [name for name in filter(str.isdigit, os.listdir("/proc")) if _is_keeper_of(name, user)]
+    cgroups = [
+        str(path)
+        for mount in find_hierarchies().v1.values()
+        for path in (mount / parent_of(uid)).glob("*")
+        if path.is_dir()
+    ]
+    run = user.folder / ".local" / "state" / "cloche"
+    kept = [str(path) for name in ("ids", "crun", "runc") for path in (run / name).glob("*")]
+    return [*keepers, *cgroups, *kept, *map(str, (user.folder / "data" / "boxes").glob("*"))]
+
+
+def _is_keeper_of(name: str, user: Ordinary) -> bool:
+    try:
+        words = Path("/proc", name, "cmdline").read_text().split("\0")
+        return words[0] == "/.cloche/keeper" and str(user.folder) in Path("/proc", name, "mountinfo").read_text()
+    except OSError:
+        return False
+
+
+def test_only_what_makes_a_box_is_taken_for_it() -> None:
+    id = "a" * 20
+    assert is_about(["/.cloche/keeper", "--name", id], id)
+    assert is_about(["launch", "--folder", f"/home/boxes/{id}"], id)
+    assert not is_about(["crun", "--root", f"/x/{id}y"], id)
+    assert find_processes(id) == []
