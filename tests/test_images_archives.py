@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cloche.errors import ImageNotFound, InvalidRequest, Unsupported
+from cloche.errors import ImageNotFound, InvalidRequest
 from cloche.images import find_image, import_archive, list_images, remove_image, resolve
 from tests.test_images_members import FOLDER, HARD, HOSTILE, LINK, member
 
@@ -202,15 +202,6 @@ def test_a_name_that_is_taken_or_a_file_that_is_not_there_is_refused(home: Path,
     import_archive(home, "mine", make_archive(archive, *machine()))
     with pytest.raises(InvalidRequest, match="already"):
         import_archive(home, "mine", archive)
-
-
-def test_an_ordinary_user_is_told_that_it_takes_root(home: Path, archive: Path) -> None:
-    os.seteuid(65_534)
-    try:
-        with pytest.raises(Unsupported, match="needs root"):
-            import_archive(home, "mine", archive)
-    finally:
-        os.seteuid(0)
 
 
 def test_images_are_listed_found_and_removed(home: Path, archive: Path) -> None:

@@ -91,7 +91,7 @@ def test_a_name_that_means_nothing_is_refused_with_what_there_is(asked: str) -> 
 
 def test_an_image_without_interpreters_says_so() -> None:
     with pytest.raises(RuntimeNotFound, match="no interpreter that we know"):
-        resolve(None, image_with())
+        resolve("python", image_with())
 
 
 def test_a_node_of_unknown_version_serves_where_none_is_named() -> None:
@@ -111,3 +111,13 @@ def test_the_order_of_preference_is_default_newer_older() -> None:
         *("python3.12", "python3.13", "python3.14", "python3.11", "python3.9"),
         *("node20", "node18", "bash", "ruby3.1"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("there", "chosen"), [(("bash", "node22", "node20"), "node20"), (("bash",), "bash"), ((), "sh")]
+)
+def test_an_image_without_python_makes_a_box_all_the_same(there: tuple[str, ...], chosen: str) -> None:
+    found = resolve(None, image_with(*there, name="other"))
+    assert (found.name, found.note) == (chosen, "image 'other' has no python")
+    with pytest.raises(RuntimeNotFound, match="there is no python in image 'other'"):
+        resolve("python", image_with(*there, name="other"))

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any, cast
 
-from cloche.errors import EngineError, ImageNotFound, InvalidRequest, Unsupported
+from cloche import settings
+from cloche.errors import EngineError, ImageNotFound, InvalidRequest
 from cloche.images import host
 from cloche.images.base import Image
 from cloche.images.environment import make_environment
@@ -30,10 +31,6 @@ def import_archive(home: Path, name: str, path: Path) -> Image:
     import tempfile
 
     folder = _free_folder(home, name)
-    if os.geteuid() != 0:
-        raise Unsupported(
-            f"importing {name!r} needs root, to keep the owners of its files; run it with sudo, or use image 'host'"
-        )
     if not path.is_file():
         raise InvalidRequest(f"there is no file {str(path)!r}; expected a tar archive of a root file system")
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +120,9 @@ def _unpack(name: str, path: Path, rootfs: Path) -> dict[str, str]:
     """In a process of its own, which cannot name anything but what is below `rootfs`."""
     import subprocess
 
-    command = [sys.executable, "-P", "-s", "-B", "-m", "cloche.images.unpack", str(rootfs)]
+    # An ordinary user is root in a namespace of their own; the owners of the files get lost there.
+    enter = [] if os.geteuid() == 0 else [str(settings.launch_path()), "--map-only", "--"]
+    command = [*enter, sys.executable, "-P", "-s", "-B", "-m", "cloche.images.unpack", str(rootfs)]
     with path.open("rb") as archive:
         try:
             done = subprocess.run(

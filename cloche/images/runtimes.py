@@ -50,6 +50,8 @@ def resolve(name: str | None, image: Image) -> Runtime:
 
     Raises: RuntimeNotFound.
     """
+    if name is None and not any(found.startswith(DEFAULT) for found in image.interpreters):
+        return _something_else(image)
     wanted = NAME.fullmatch(DEFAULT if name is None else name)
     language = _language(wanted[1]) if wanted else None
     if wanted is None or language is None:
@@ -66,6 +68,14 @@ def resolve(name: str | None, image: Image) -> Runtime:
         raise RuntimeNotFound(_not_there(language, wanted[2], image))
     chosen = _nearest(matching, DEFAULT_VERSIONS[language])
     return _runtime(language, chosen, _note(language, version, chosen, image), image)
+
+
+def _something_else(image: Image) -> Runtime:
+    """For an image without the default language, where nobody asked for one."""
+    note = f"image {image.name!r} has no {DEFAULT}"
+    if not image.interpreters:
+        return Runtime(name="sh", version="", path="/bin/sh", path_prefix="", note=note)
+    return _runtime(*split(min(image.interpreters, key=preference)), note, image)
 
 
 def preference(runtime: str) -> tuple[int, bool, list[int]]:

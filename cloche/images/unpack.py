@@ -20,6 +20,7 @@ import struct
 import sys
 import tarfile
 import zlib
+from functools import cache
 from typing import TYPE_CHECKING
 
 from cloche.images.interpreters import SHARED_FOLDERS, SHIMS, Interpreter, add_shims, choose, find_interpreters
@@ -82,6 +83,7 @@ def main() -> int:
 
 def confine(folder: str, caps: Caps) -> None:
     """From here on only what is below `folder` can be named, and only its owners and modes changed."""
+    _has_one_owner()  # while there is a /proc to ask
     for name, limit in (
         (resource.RLIMIT_AS, MEMORY_BYTES),
         (resource.RLIMIT_CPU, CPU_SECONDS),
@@ -95,7 +97,23 @@ def confine(folder: str, caps: Caps) -> None:
     _call(libc.unshare, NEW_NETWORK | NEW_IPC)
     os.chroot(folder)
     os.chdir("/")
-    _become_nobody(libc)
+    if _has_one_owner():
+        _set_capabilities(libc, *KEPT)
+        _call(libc.prctl, NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    else:
+        _become_nobody(libc)
+
+
+@cache
+def _has_one_owner() -> bool:
+    """True in the user namespace of an ordinary user, who is root there and alone: all files are that user's."""
+    with open("/proc/self/uid_map", encoding="ascii") as file:
+        return file.read().split()[2] == "1"
+
+
+def _own(path: str, uid: int, gid: int) -> None:
+    if not _has_one_owner():
+        os.chown(path, uid, gid, follow_symlinks=False)
 
 
 def _become_nobody(libc: ctypes.CDLL) -> None:
@@ -164,7 +182,7 @@ def _make(step: Step, tar: tarfile.TarFile, member: tarfile.TarInfo, made: set[s
         return
     if step.kind == "link":
         os.symlink(step.target, path)
-        os.chown(path, step.uid, step.gid, follow_symlinks=False)
+        _own(path, step.uid, step.gid)
         return
     if step.kind == "folder":
         if step.path not in made:
@@ -172,7 +190,7 @@ def _make(step: Step, tar: tarfile.TarFile, member: tarfile.TarInfo, made: set[s
             made.add(step.path)
     else:
         _write(path, tar, member)
-    os.chown(path, step.uid, step.gid, follow_symlinks=False)
+    _own(path, step.uid, step.gid)
     os.chmod(path, step.mode)
     os.utime(path, (step.mtime, step.mtime), follow_symlinks=False)
 
@@ -224,8 +242,8 @@ def complete() -> None:
     for name in OPEN_FOLDERS:
         os.chmod(f"/{name}", 0o1777)
     os.chmod("/", 0o755)
-    os.chown("/", 0, 0)
-    os.chown(f"/{HOME}", USER_ID, USER_ID)
+    _own("/", 0, 0)
+    _own(f"/{HOME}", USER_ID, USER_ID)
     os.chmod(f"/{HOME}", 0o755)
     for name, text in ETC.items():
         path = f"/etc/{name}"

@@ -37,6 +37,7 @@ struct plan {
 	int bind_count;
 	struct ceiling ceilings[MAX_CEILINGS];
 	int ceiling_count;
+	bool map_only; // nothing but a user namespace in which the caller is root
 	bool rootless; // the caller is no root: everything happens in a user namespace of the caller's
 	char *uid_map, *gid_map; // of that namespace, for newuidmap and newgidmap; NULL: the caller alone
 	const char *entered[MAX_ENTERED]; // folders of cgroups

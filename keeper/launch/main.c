@@ -101,6 +101,8 @@ static void add_folder(const char **folders, int *count, int most, const char *f
 
 static bool is_complete(const struct plan *plan)
 {
+	if (plan->map_only)
+		return plan->runtime && plan->runtime[0];
 	bool has_place = plan->folder && plan->mounts && plan->lower && plan->runtime && plan->runtime[0];
 	bool has_limits = plan->pids || !plan->pids_cgroup;
 	if (plan->rootless)
@@ -126,6 +128,10 @@ static void parse(struct plan *plan, int argc, char **argv)
 		if (!strcmp(name, "--ceiling") && left >= 2) {
 			add_ceiling(plan, argv[i + 1], argv[i + 2]);
 			i += 2;
+			continue;
+		}
+		if (!strcmp(name, "--map-only")) {
+			plan->map_only = true;
 			continue;
 		}
 		if (!strcmp(name, "--rootless")) {
@@ -282,6 +288,13 @@ static void set_ceilings(const struct plan *plan)
 	}
 }
 
+static _Noreturn void start(const struct plan *plan)
+{
+	begin("start the program");
+	execv(plan->runtime[0], plan->runtime);
+	fail(plan->runtime[0]);
+}
+
 // Gives the keeper's descriptors.
 static void make_box(const struct plan *plan, int inherited[MOST_INHERITED])
 {
@@ -320,6 +333,10 @@ int main(int argc, char **argv)
 	int inherited[MOST_INHERITED] = {-1, -1, -1, -1};
 	parse(&plan, argc, argv);
 	follow(maker ? maker : getppid());
+	if (plan.map_only) {
+		enter_user_namespace(&plan);
+		start(&plan);
+	}
 	umask(022);
 	begin("enter the sandbox's folder");
 	must(chdir(plan.folder), plan.folder);
@@ -334,7 +351,5 @@ int main(int argc, char **argv)
 	protect_runtime(plan.runtime[0]);
 	hand_over(inherited);
 	set_ceilings(&plan);
-	begin("start the OCI runtime");
-	execv(plan.runtime[0], plan.runtime);
-	fail(plan.runtime[0]);
+	start(&plan);
 }

@@ -155,6 +155,34 @@ print(json.dumps([seen, shells, int(processes), status]))
     assert (found["NoNewPrivs"], found["Seccomp"]) == ("1", "2")
 
 
+@pytest.mark.promise("image")
+@pytest.mark.parametrize("who", ["prepared", "unprepared"])
+def test_an_archive_becomes_an_image_whose_files_are_all_one_user_s(request: pytest.FixtureRequest, who: str) -> None:
+    user: Ordinary = request.getfixturevalue(who)
+    code = f"""
+import os, pathlib, re, subprocess, tarfile
+from cloche import settings
+from cloche.images import import_archive
+from cloche.images.archives import remove_image
+path = pathlib.Path(settings.home(), "{who}.tar")
+files = {{"bin/sh": "/bin/dash", "bin/id": "/usr/bin/id"}}
+for program in list(files.values()):
+    said = subprocess.run(["ldd", program], capture_output=True, text=True).stdout
+    files |= {{name[1:]: name for name in re.findall(r"(/\\S+) \\(0x", said)}}
+with tarfile.open(path, "w") as tar:
+    for number, (name, source) in enumerate(files.items()):
+        member = tar.gettarinfo(os.path.realpath(source), name)
+        member.uid = member.gid = number
+        with open(source, "rb") as file: tar.addfile(member, file)
+import_archive(settings.home(), "small", path)
+with Sandbox.create(image="small", without={LIMITS}) as box:
+    said = box.commands.run("id -u").stdout
+remove_image(settings.home(), "small")
+print(json.dumps(said))
+"""
+    assert user.ask(code) == "1000\n"
+
+
 @pytest.mark.parametrize(
     ("how", "reason"),
     [("box._record", "idle"), ("import os, signal; os.kill(keeper_of(box), signal.SIGKILL)", "killed")],
