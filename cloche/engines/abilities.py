@@ -101,7 +101,9 @@ ROOTLESS: Final[Mapping[str, Ability]] = {
     ),
     "disk_mb": Ability("kernel", "a file system in memory, of that size; what is in it counts as memory too"),
     "inodes": Ability("kernel", "a file system in memory, with so many inodes"),
-    "kill_tree": Ability("keeper", "a monitor that adopts and ends whatever the execution started"),
+    "kill_tree": Ability(
+        "keeper", "a monitor that adopts and ends whatever the execution started; where root stops it, the box is ended"
+    ),
 }
 """The embedded engine for an ordinary user, with all that `cloche setup` prepares."""
 

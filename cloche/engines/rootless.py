@@ -6,6 +6,7 @@ namespace's own map. What was not prepared for the user (see `setup.py`) is miss
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pwd
 import select
@@ -197,7 +198,7 @@ class RootlessEngine(OciEngine):
         return Place(self.slices[number], is_user=spec.workspace is not None and spec.user == "user")
 
     def _write_config(self, box: Box, spec: SandboxSpec, cgroup: BoxCgroup, place: Place) -> None:
-        argv = [KEEPER, *self._keeper_options(spec, cgroup), "--name", box.id]
+        argv = [KEEPER, *self._keeper_options(spec, cgroup), "--name", mark_of(box.id)]
         if place.slice is None:
             argv += ["--uid-only", str(config.USER)]
         users = place.users
@@ -269,17 +270,23 @@ def _kill(box: Box) -> None:
 def find_processes(id: str) -> list[int]:
     """Those that make or are the box of that id."""
     found: list[int] = []
+    mark = mark_of(id)
     for name in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):
             argv = Path("/proc", name, "cmdline").read_bytes().decode(errors="replace").split("\0")
-            if os.path.basename(argv[0]) in OWN_PROGRAMS and is_about(argv, id):
+            if os.path.basename(argv[0]) in OWN_PROGRAMS and is_about(argv, id, mark):
                 found.append(int(name))
     return found
 
 
-def is_about(argv: list[str], id: str) -> bool:
-    """True where one of the words is the id, or a folder called so."""
-    return any(word == id or word.endswith(f"/{id}") for word in argv)
+def is_about(argv: list[str], id: str, mark: str) -> bool:
+    """True where one of the words is the id, or a folder called so, or the mark."""
+    return any(word in (id, mark) or word.endswith(f"/{id}") for word in argv)
+
+
+def mark_of(id: str) -> str:
+    """By which the keeper is known: what the box sees of it does not tell the id."""
+    return hashlib.sha256(id.encode()).hexdigest()[:32]
 
 
 def _end(pid: int) -> None:

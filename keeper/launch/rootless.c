@@ -100,6 +100,15 @@ static void map_self(void)
 	write_text(AT_FDCWD, "/proc/self/gid_map", text);
 }
 
+// What is counted for a namespace's users counts for its maker as well: a box is to leave something
+// for the caller's other programs.
+static void limit_watches(void)
+{
+	begin("limit what counts for the caller");
+	write_text(AT_FDCWD, "/proc/sys/user/max_inotify_instances", "32");
+	write_text(AT_FDCWD, "/proc/sys/user/max_inotify_watches", "16384");
+}
+
 void enter_user_namespace(const struct plan *plan)
 {
 	begin("make a user namespace");
@@ -112,6 +121,7 @@ void enter_user_namespace(const struct plan *plan)
 	must(setresgid(0, 0, 0), "setresgid");
 	must(setresuid(0, 0, 0), "setresuid");
 	follow(parent); // a change of user ends that
+	limit_watches();
 }
 
 int mount_memory_disk(const struct plan *plan)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-ENGINES = os.environ.get("CONFORMANCE_ENGINES", "host embedded:crun embedded:runc").split()
+ENGINES = os.environ.get("TEST_ENGINES", "host embedded:crun embedded:runc").split()
 """An ordinary user runs the suite with those that are another thing for them."""
 DEADLINE = 10.0
 Make = Callable[..., Sandbox]

@@ -66,6 +66,7 @@ class Ordinary:
             "CLOCHE_HOME": str(self.folder / "data"),
             "PYTHONPATH": f"{self.folder}/tree:{self.folder}/site",
             "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTEST_DEBUG_TEMPROOT": str(self.folder / "temporary"),
             **more,
         }
         return [f"{name}={value}" for name, value in values.items()]
@@ -122,11 +123,13 @@ def _make_user(name: str, folder: Path) -> Ordinary:
     for part in ("cloche", "tests"):
         shutil.copytree(ROOT / part, folder / "tree" / part, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", folder / "tree")
+    (folder / "temporary").mkdir()
     _copy_tools(folder / "site")
     for path in folder.rglob("*"):
         if not path.is_symlink():
             path.chmod(path.stat().st_mode | (0o555 if path.is_dir() or os.access(path, os.X_OK) else 0o444))
-    shutil.chown(folder, name)
+    for path in (folder, folder / "temporary"):
+        shutil.chown(path, name)
     return Ordinary(name, folder, _find_python(name))
 
 

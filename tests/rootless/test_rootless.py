@@ -11,7 +11,7 @@ import pytest
 
 from cloche import faults
 from cloche.engines.cgroups import find_hierarchies, parent_of
-from cloche.engines.rootless import find_processes, is_about
+from cloche.engines.rootless import find_processes, is_about, mark_of
 
 if TYPE_CHECKING:
     from tests.rootless.conftest import Ordinary
@@ -32,7 +32,7 @@ MAKE_AND_DELETE = "from cloche import *\nbox = Sandbox.create(engine='embedded:c
 @pytest.mark.timeout(600)
 def test_the_conformance_suite_holds_for_an_ordinary_user(prepared: Ordinary) -> None:
     options = ["-q", "-p", "no:cacheprovider", "tests/conformance"]
-    status, said = prepared.run("-m", "pytest", *options, CONFORMANCE_ENGINES="embedded:crun embedded:runc")
+    status, said = prepared.run("-m", "pytest", *options, TEST_ENGINES="embedded:crun embedded:runc")
     assert status == 0, said[-6000:]
 
 
@@ -241,7 +241,34 @@ def _is_keeper_of(name: str, user: Ordinary) -> bool:
 
 def test_only_what_makes_a_box_is_taken_for_it() -> None:
     id = "a" * 20
-    assert is_about(["/.cloche/keeper", "--name", id], id)
-    assert is_about(["launch", "--folder", f"/home/boxes/{id}"], id)
-    assert not is_about(["crun", "--root", f"/x/{id}y"], id)
+    mark = mark_of(id)
+    assert is_about(["/.cloche/keeper", "--name", mark], id, mark)
+    assert is_about(["launch", "--folder", f"/home/boxes/{id}"], id, mark)
+    assert not is_about(["crun", "--root", f"/x/{id}y"], id, mark)
     assert find_processes(id) == []
+
+
+ATTACKS = ("calls", "privileges", "network", "limits", "time", "keeper", "hostile_keeper", "shared")
+ELSEWHERE = (
+    "test_the_ids_of_a_box_are_its_own_and_mean_nobody_outside",
+    "test_a_user_who_kills_everybody_ends_only_themselves and root",
+)
+"""The caller is somebody outside, and root of a box can stop the monitor that stands for a cgroup: the next test."""
+
+
+@pytest.mark.promise("no_privileges", "network_none", "syscalls", "user_root", "timeout", "output_bytes")
+@pytest.mark.timeout(600)
+def test_the_attacks_fail_for_an_ordinary_user(prepared: Ordinary) -> None:
+    files = [f"tests/security/test_{name}.py" for name in ATTACKS]
+    options = ["-q", "-p", "no:cacheprovider", "-k", " and ".join(f"not ({name})" for name in ELSEWHERE), *files]
+    status, said = prepared.run("-m", "pytest", *options, TEST_ENGINES="embedded:crun")
+    assert status == 0, said[-6000:]
+
+
+def test_root_of_a_box_that_stops_the_monitor_ends_the_box_with_it(prepared: Ordinary) -> None:
+    code = """
+box = Sandbox.create(user="root")
+try: box.commands.run("kill -STOP -1; sleep 60", timeout=0.5)
+except SandboxError as error: print(json.dumps([error.code, box.is_running()]))
+"""
+    assert prepared.ask(code) == ["protocol_error", False]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from cloche import Sandbox
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ENGINES = ("embedded:crun", "embedded:runc")
+ENGINES = os.environ.get("TEST_ENGINES", "embedded:crun embedded:runc").split()
 Make = Callable[..., Sandbox]
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cloche import Sandbox
+    from cloche.engines.cgroups import BoxCgroup
     from cloche.models import CommandResult
 
 ATTACKS = Path(__file__).parent / "attacks"
@@ -55,6 +56,9 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
 
 def keeper_of(box: Sandbox) -> int:
     """The number on this machine of the process that is the first of the box."""
+    record = box._record.box  # pyright: ignore[reportPrivateUsage]
+    if "pid" in record.state:
+        return int(record.state["pid"])
     tree = tree_of(box)
     leaf = tree / "keeper"  # on pure cgroup v2
     for pid in ((leaf if leaf.is_dir() else tree) / "cgroup.procs").read_text().split():
@@ -64,22 +68,35 @@ def keeper_of(box: Sandbox) -> int:
     raise AssertionError(f"{box!r} has no first process")
 
 
-def tree_of(box: Sandbox) -> Path:
-    """The box's folder in the cgroup2 tree."""
+def cgroup_of(box: Sandbox) -> BoxCgroup:
+    """The box's cgroups."""
     from cloche.engines.cgroups import BoxCgroup, find_hierarchies
 
-    return BoxCgroup(box.id, find_hierarchies()).tree
+    return BoxCgroup(box.id, find_hierarchies())
+
+
+def tree_of(box: Sandbox) -> Path:
+    """The box's folder in the cgroup2 tree."""
+    return cgroup_of(box).tree
+
+
+def runs_of(box: Sandbox) -> Path:
+    """The cgroup of the box's executions; an ordinary user has one on v1, perhaps, and no tree."""
+    cgroup = cgroup_of(box)
+    return (cgroup.tree if cgroup.has_tree else cgroup.folder("pids")) / "runs"
 
 
 def is_at_rest(box: Sandbox) -> bool:
     """True where nothing runs but the keeper; the kernel's word, as a list of processes misses one that forks."""
-    return "populated 0" in (tree_of(box) / "runs" / "cgroup.events").read_text()
+    if not cgroup_of(box).has_tree:
+        return not (runs_of(box) / "cgroup.procs").read_text()
+    return "populated 0" in (runs_of(box) / "cgroup.events").read_text()
 
 
 def processes_of(box: Sandbox) -> int:
     """How many processes the kernel counts in the box, but those of the keeper."""
     pids: list[str] = []
-    for folder, _, _ in os.walk(tree_of(box) / "runs"):
+    for folder, _, _ in os.walk(runs_of(box)):
         with suppress(OSError):  # the keeper removes the cgroups of runs that have ended
             pids += Path(folder, "cgroup.procs").read_text().split()
     return sum(is_code(pid) for pid in pids)

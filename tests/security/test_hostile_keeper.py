@@ -11,7 +11,7 @@ import pytest
 from cloche import Sandbox
 from cloche.client._sync import commands, link
 from cloche.errors import ProtocolError, SandboxError, SandboxNotFound
-from tests.security.lab import compile_attack, tree_of
+from tests.security.lab import compile_attack, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,7 +62,7 @@ def test_nonsense_is_an_error_and_the_end_of_the_box(box_of: Callable[[str], San
         box.commands.run(["true"], timeout=1)
     assert time.monotonic() - began < 5
     assert peak_kb() - before < MOST_MEMORY_KB
-    assert not tree_of(box).exists()
+    assert not runs_of(box).parent.exists()
 
 
 @pytest.mark.parametrize("way", SILENCE)
@@ -98,7 +98,7 @@ def test_a_list_without_end_is_cut_off(box_of: Callable[[str], Sandbox], monkeyp
         box.files.list("/")
     assert peak_kb() - before < MOST_MEMORY_KB
     assert time.monotonic() - began < 5
-    assert not tree_of(box).exists()
+    assert not runs_of(box).parent.exists()
 
 
 def test_one_hostile_box_does_not_hurt_another(box_of: Callable[[str], Sandbox], sandbox: Sandbox) -> None:

@@ -117,15 +117,19 @@ def test_small_memory_filesystems_have_their_own_end(make: Callable[..., Sandbox
     assert int(result.stdout.split()[-1]) <= 64 << 10
 
 
+def octets_on_disk(box: Sandbox) -> int:
+    """On this machine's disk; an ordinary user's box has it in memory."""
+    image = folder_of(box) / "disk.img"
+    return image.stat().st_blocks * 512 if image.exists() else box.usage().disk_bytes
+
+
 @pytest.mark.promise("disk_mb")
 def test_the_disk_ends_at_the_limit(make: Callable[..., Sandbox]) -> None:
     box = make(disk_mb=64)
     result = attack(box, "bomb", "disk")
     assert 0 < int(result.stdout) <= 64
     assert (result.limit_hit, result.exit_code) == ("disk_mb", 1)
-    image = folder_of(box) / "disk.img"
-    assert image.stat().st_size <= 64 * MIB
-    assert image.stat().st_blocks * 512 <= 65 * MIB
+    assert octets_on_disk(box) <= 65 * MIB
     assert_usable(box)
 
 
@@ -135,7 +139,7 @@ def test_a_sparse_file_is_no_way_around_it(make: Callable[..., Sandbox]) -> None
     assert attack(box, "bomb", "holes").signal in (25, None)
     source = "f = open('/tmp/f', 'wb'); f.truncate(15 << 20)\nfor i in range(15): f.seek(i << 20); f.write(b'x' * (1 << 20))\nf.flush()"
     assert run_python(box, source * 1).exit_code in (0, 1)
-    assert (folder_of(box) / "disk.img").stat().st_blocks * 512 <= 65 * MIB
+    assert octets_on_disk(box) <= 65 * MIB
     assert_usable(box)
 
 
