@@ -35,7 +35,7 @@ void follow_started(struct run *run)
 void follow_update_interest(struct run *run)
 {
     const struct conn *owner = run->owner;
-    int is_wanted = !owner || run->is_finished || (!owner->is_blocked && !owner->splice_left);
+    int is_wanted = !owner || (!owner->splice_left && (run->is_finished || !owner->is_blocked));
     for (int i = 0; i < 2; i++)
         if (run->is_started)
             loop_listen(&run->keeper->loop, &run->outputs[i].source, is_wanted ? EPOLLIN : 0);
@@ -238,12 +238,13 @@ void follow_output(struct pipe_end *end)
     struct run *run = end->run;
     struct conn *owner = run->owner;
     uint64_t budget = owner ? output_budget(&run->output, run->output_limit == 0) : 0;
-    if (run->is_finished || !budget) {
-        keep(end);
+    /* First of all: what was announced in a frame is still in the pipe, and nobody else may read it. */
+    if (owner && (owner->splice_left || (budget && owner->is_blocked && !run->is_finished))) {
+        follow_update_interest(run);
         return;
     }
-    if (owner->is_blocked || owner->splice_left) {
-        follow_update_interest(run);
+    if (run->is_finished || !budget) {
+        keep(end);
         return;
     }
     if (!pass_by_splice(end, owner, budget))

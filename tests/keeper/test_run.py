@@ -7,7 +7,9 @@ import hashlib
 import os
 import signal
 import struct
+import time
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,6 +32,8 @@ from tests.keeper.wire import (
 )
 
 if TYPE_CHECKING:
+    import socket
+
     from tests.keeper.conftest import Keeper
 
 WITH_STDIN, PTY, BACKGROUND = 1, 2, 4
@@ -224,6 +228,25 @@ def test_a_client_gets_the_first_half_and_the_last_half_of_too_much_output(clien
     assert result.stdout == whole[:500] + whole[-500:]
     assert result.gaps == [(500, len(whole) - 1000)]
     assert (result.ended.dropped, result.ended.offset) == (len(whole) - 1000, len(whole))
+
+
+@pytest.mark.parametrize("limit", [1 << 20, 0])
+def test_a_slow_client_gets_what_was_written_in_order(client: Client, limit: int) -> None:
+    whole = b"".join(b"%d\n" % number for number in range(1, 1000000))
+    half = limit // 2 or len(whole)
+    for _ in range(2):
+        with client.start("seq", "1", "999999", output_limit=limit) as run:
+            # Slower than the command, so that much of it waits in the pipe.
+            run.pending = b"".join(iter(partial(take_slowly, run.socket), b""))
+            result = run.collect()
+        assert result.stdout[:half] == whole[:half]
+        assert len(result.stdout) == min(len(whole), limit or len(whole))
+        assert whole.endswith(result.stdout[half:])
+
+
+def take_slowly(connection: socket.socket) -> bytes:
+    time.sleep(0.001)
+    return connection.recv(1 << 14)
 
 
 def test_kept_output_can_be_read_again_from_any_offset(client: Client) -> None:
