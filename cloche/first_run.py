@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import sys
 import textwrap
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cloche import Sandbox
 from cloche.engines import engine_named
-from cloche.errors import ClocheError
+from cloche.errors import ClocheError, Unsupported
 
 if TYPE_CHECKING:
     from cloche.models import CommandResult
@@ -31,6 +33,12 @@ WIDEST = 110
 def main() -> int:
     try:
         show_first_run()
+    except Unsupported as error:
+        program = Path(sys.executable).with_name("cloche")
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        print(f"Cloche cannot run code here yet: {error}", file=sys.stderr)
+        print(f"\nRun this, then make again:\n\n    sudo {program} setup {user}\n", file=sys.stderr)
+        return 1
     except ClocheError as error:
         print(f"Cloche cannot run code here yet: {error}", file=sys.stderr)
         return 1

@@ -65,6 +65,12 @@ def test_what_is_not_in_force_is_refused_with_what_helps(unprepared: Ordinary) -
     assert "--without cpus,memory_mb,pids" in told[0]
 
 
+def test_the_first_run_says_what_root_is_to_do(unprepared: Ordinary) -> None:
+    status, said = unprepared.run("-m", "cloche.first_run")
+    assert status == 1
+    assert f"setup {unprepared.name}\n" in said
+
+
 @pytest.mark.parametrize("option", ["memory_mb=64", "pids=10", "cpus=0.5", "user='root'"])
 def test_what_is_asked_for_by_name_is_never_left_out(unprepared: Ordinary, option: str) -> None:
     without = [name for name in LIMITS if not option.startswith(name)]
