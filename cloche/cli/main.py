@@ -34,6 +34,7 @@ COMMANDS: Final = {
 """Each name is a file beside this one."""
 
 USAGE_ERROR, OUR_ERROR = 2, 125
+JSON_HELP: Final = "print JSON, for programs"
 
 
 class Command(Protocol):
@@ -47,6 +48,12 @@ class Command(Protocol):
     def run(self, args: argparse.Namespace) -> int:
         """The exit status. Raises: ClocheError."""
         ...
+
+
+class Actions(Protocol):
+    """What `parser.add_subparsers` gives."""
+
+    def add_parser(self, name: str, *, help: str, description: str, allow_abbrev: bool) -> argparse.ArgumentParser: ...
 
 
 class Parser(argparse.ArgumentParser):
@@ -101,9 +108,17 @@ def make_parser(name: str, command: Command) -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    parser.add_argument("--json", action="store_true", help=JSON_HELP)
     command.add_arguments(parser)
     return parser
+
+
+def add_action(actions: Actions, name: str, what: str) -> argparse.ArgumentParser:
+    """The parser of `cloche COMMAND NAME`."""
+    action = actions.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.", allow_abbrev=False)
+    # Where it is not given here, what stands before the name holds.
+    action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help=JSON_HELP)
+    return action
 
 
 def overview() -> str:
