@@ -180,3 +180,21 @@ def test_raw_octets_follow_the_last_frame(tmp_path: Path, opener: Any) -> None:
         assert connection.read() == b"answer"
         assert connection.read() == b""
         connection.close()
+
+
+def test_a_limit_that_a_sender_sets_meanwhile_does_not_end_the_wait(tmp_path: Path) -> None:
+    class Hasty(socket.socket):
+        """One on which somebody else's limit has passed."""
+
+        has_failed = False
+
+        def recv_into(self, *args: Any) -> int:
+            if not self.has_failed:
+                self.has_failed = True
+                raise TimeoutError
+            return super().recv_into(*args)
+
+    answer = frames.encode(frames.Ok(7))
+    with serve(tmp_path / "s", lambda peer: peer.sendall(answer)) as path, Hasty(socket.AF_UNIX) as sock:
+        sock.connect(path)
+        assert Connection(sock).receive(SECONDS) == frames.Ok(7)

@@ -82,17 +82,21 @@ class Connection:
         if frame is not None:
             return frame
         sock = self._socket
-        sock.settimeout(timeout)
         deadline = None if timeout is None else time.monotonic() + timeout
         while frame is None:
-            count = sock.recv_into(reader.space())
+            # For the other half of a frame there is only the time that is left.
+            sock.settimeout(None if deadline is None else max(deadline - time.monotonic(), 0.001))
+            try:
+                count = sock.recv_into(reader.space())
+            except TimeoutError:
+                # Another thread that sends sets a limit of its own.
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise
+                continue
             if not count:
                 raise ConnectionResetError("the keeper hung up")
             reader.filled(count)
             frame = reader.next()
-            if frame is None and deadline is not None:
-                # Half a frame has come: for the other half there is only the time that is left.
-                sock.settimeout(max(deadline - time.monotonic(), 0.001))
         return frame
 
     def feed(self, pieces: Iterable[bytes]) -> None:
