@@ -24,6 +24,17 @@ def test_a_box_is_made_found_and_deleted(home: Path) -> None:
     assert list((home / "boxes").iterdir()) == []
 
 
+def test_a_box_is_found_by_its_name_until_it_ends(home: Path) -> None:
+    del home
+    record = boxes.create(make_spec(limits={}, engine="host", name="mine"))
+    assert boxes.find("mine") == record
+    boxes.delete(record)
+    with pytest.raises(SandboxNotFound, match="there is no sandbox 'mine'"):
+        boxes.find("mine")
+    with pytest.raises(SandboxNotFound, match="it was deleted"):
+        boxes.find(record.box.id)
+
+
 def test_ids_are_random_words_that_host_names_can_hold(home: Path) -> None:
     del home
     made = [boxes.create(make_spec(limits={}, engine="host")) for _ in range(3)]

@@ -67,20 +67,24 @@ def _create(spec: SandboxSpec, runtime: str | None, is_bound: bool) -> Record:
     return record
 
 
-def find(id: str) -> Record:
-    """The sandbox with that id.
+def find(word: str) -> Record:
+    """The sandbox with that id, or else with that name.
 
     Raises: SandboxNotFound.
     """
     # The id becomes a path: nothing but an id may.
-    is_id = _ID.fullmatch(id) is not None
-    record = records.load(boxes_folder() / id) if is_id else None
+    is_id = _ID.fullmatch(word) is not None
+    record = records.load(boxes_folder() / word) if is_id else None
     if record is not None:
         return record
-    row = rows().get(id) if is_id else None
+    row = rows().named(word)
+    record = records.load(boxes_folder() / row.id) if row else None
+    if record is not None:
+        return record
+    row = row or rows().get(word)
     if row is None or row.reason is None:
-        raise SandboxNotFound(f"there is no sandbox {id!r}; it was deleted, or never was on this machine")
-    raise SandboxNotFound(f"the sandbox {id!r} has ended: {REASONS.get(row.reason, row.reason)}; make another")
+        raise SandboxNotFound(f"there is no sandbox {word!r}; it was deleted, or never was on this machine")
+    raise SandboxNotFound(f"the sandbox {word!r} has ended: {REASONS.get(row.reason, row.reason)}; make another")
 
 
 def all_boxes() -> list[Record]:

@@ -115,7 +115,7 @@ class AsyncSandbox:
 
     @classmethod
     async def connect(cls, id: str) -> Self:
-        """A sandbox of this machine, by its id.
+        """A sandbox of this machine, by its id or its name.
 
         Raises: SandboxNotFound.
         """

@@ -116,7 +116,7 @@ class Sandbox:
 
     @classmethod
     def connect(cls, id: str) -> Self:
-        """A sandbox of this machine, by its id.
+        """A sandbox of this machine, by its id or its name.
 
         Raises: SandboxNotFound.
         """
