@@ -16,11 +16,13 @@ from cloche.version import __version__
 if TYPE_CHECKING:
     from cloche.client._async.files import AsyncWatch
     from cloche.client._async.processes import AsyncCommand
+    from cloche.client._async.runs import AsyncRun
     from cloche.client._async.sandbox import AsyncSandbox
     from cloche.client._async.streams import AsyncStream
     from cloche.client._async.terminals import AsyncTerminal
     from cloche.client._sync.files import Watch
     from cloche.client._sync.processes import Command
+    from cloche.client._sync.runs import Run
     from cloche.client._sync.sandbox import Sandbox
     from cloche.client._sync.streams import Stream
     from cloche.client._sync.terminals import Terminal
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncCommand",
+    "AsyncRun",
     "AsyncSandbox",
     "AsyncStream",
     "AsyncTerminal",
@@ -66,6 +69,7 @@ __all__ = [
     "ProcessInfo",
     "ProcessNotFound",
     "ProtocolError",
+    "Run",
     "RuntimeNotFound",
     "Sandbox",
     "SandboxError",
@@ -80,6 +84,7 @@ __all__ = [
 
 _CLIENT: Final = {
     "Command": "processes",
+    "Run": "runs",
     "Sandbox": "sandbox",
     "Stream": "streams",
     "Terminal": "terminals",

@@ -1,7 +1,5 @@
 """`python -m cloche` is `cloche`."""
 
-import sys
+from cloche.cli.main import program
 
-from cloche.cli.main import main
-
-sys.exit(main())
+program()

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 from hypothesis import settings
 
+from cloche import Sandbox
+
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
@@ -47,6 +49,14 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("CLOCHE_HOME", str(path))
     yield path
     remove_home(path)
+
+
+@pytest.fixture
+def box(home: Path) -> Iterator[Sandbox]:
+    """A sandbox that is called `box`."""
+    del home
+    with Sandbox.create(name="box") as box:
+        yield box
 
 
 def remove_home(path: Path) -> None:

@@ -188,13 +188,55 @@ def test_a_limit_that_a_sender_sets_meanwhile_does_not_end_the_wait(tmp_path: Pa
 
         has_failed = False
 
-        def recv_into(self, *args: Any) -> int:
+        def recv_into(self, buffer: Any, nbytes: int = 0, flags: int = 0) -> int:
             if not self.has_failed:
                 self.has_failed = True
                 raise TimeoutError
-            return super().recv_into(*args)
+            return super().recv_into(buffer, nbytes, flags)
 
     answer = frames.encode(frames.Ok(7))
     with serve(tmp_path / "s", lambda peer: peer.sendall(answer)) as path, Hasty(socket.AF_UNIX) as sock:
         sock.connect(path)
         assert Connection(sock).receive(SECONDS) == frames.Ok(7)
+
+
+def read_whole_frames(peer: socket.socket, count: int) -> None:
+    """Frames of a megabyte, each of one letter only."""
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    with peer.makefile("rb") as stream:
+        for _ in range(count):
+            header = stream.read(5)
+            payload = stream.read(int.from_bytes(header[:4], "little"))
+            assert payload == payload[:1] * frames.MAX_PAYLOAD, "two frames were mixed"
+    peer.sendall(frames.encode(frames.Ok(1)))
+
+
+def test_frames_of_several_threads_go_whole(tmp_path: Path) -> None:
+    def send(connection: Connection, letter: bytes) -> None:
+        for _ in range(4):
+            connection.send(frames.encode(frames.Stdin(letter * frames.MAX_PAYLOAD)))
+
+    with serve(tmp_path / "s", lambda peer: read_whole_frames(peer, 8)) as path:
+        connection = Connection.open(path, SECONDS)
+        threads = [threading.Thread(target=send, args=(connection, letter)) for letter in (b"a", b"b")]
+        for thread in threads:
+            thread.start()
+        assert isinstance(connection.receive(30), frames.Ok)
+        for thread in threads:
+            thread.join()
+        connection.close()
+
+
+def test_frames_of_several_tasks_go_whole(tmp_path: Path) -> None:
+    async def send(connection: AsyncConnection, letter: bytes) -> None:
+        for _ in range(4):
+            await connection.send(frames.encode(frames.Stdin(letter * frames.MAX_PAYLOAD)))
+
+    async def go(path: str) -> None:
+        connection = await AsyncConnection.open(path, SECONDS)
+        await asyncio.gather(send(connection, b"a"), send(connection, b"b"))
+        assert isinstance(await connection.receive(30), frames.Ok)
+        await connection.close()
+
+    with serve(tmp_path / "s", lambda peer: read_whole_frames(peer, 8)) as path:
+        asyncio.run(go(path))

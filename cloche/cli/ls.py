@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from cloche.cli.tables import print_json, print_table
+from cloche.cli.tables import age, print_json, print_table
 
 if TYPE_CHECKING:
     import argparse
@@ -31,7 +31,13 @@ def run(args: argparse.Namespace) -> int:
         print_json([_describe(record) for record in found])
     else:
         rows = [
-            (record.box.id, record.spec.name or "", record.runtime.name, record.box.engine, _age(record.created))
+            (
+                record.box.id,
+                record.spec.name or "",
+                record.runtime.name,
+                record.box.engine,
+                age(time.time() - record.created),
+            )
             for record in found
         ]
         print_table(("ID", "NAME", "RUNTIME", "ENGINE", "AGE"), rows)
@@ -47,11 +53,3 @@ def _describe(record: Record) -> dict[str, object]:
         "image": record.spec.image,
         "created": record.created,
     }
-
-
-def _age(created: float) -> str:
-    seconds = max(0, int(time.time() - created))
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
-        if seconds >= size:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol, TypeGuard, cast
 
 from cloche.errors import ClocheError
 
@@ -50,6 +51,12 @@ class Command(Protocol):
         ...
 
 
+class TakesCommand(Command, Protocol):
+    """One that is called with another command behind `--`, which it finds in `args.command`."""
+
+    COMMAND_HELP: str
+
+
 class Actions(Protocol):
     """What `parser.add_subparsers` gives."""
 
@@ -63,8 +70,23 @@ class Parser(argparse.ArgumentParser):
         self.exit(USAGE_ERROR, f"cloche: {message}\nTry: {self.prog} --help\n")
 
 
+def program() -> NoReturn:
+    """The program `cloche`: ended from outside it still leaves nothing half done."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _stop)
+    sys.exit(main())
+
+
+def _stop(number: int, frame: object) -> NoReturn:
+    del frame
+    # Once is enough: what is being cleaned up is to be cleaned up.
+    signal.signal(number, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """What the program `cloche` does."""
+    """What `cloche` does with these words; gives the exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
     name = words[0] if words else "--help"
     if name in ("-h", "--help", "help"):
@@ -78,7 +100,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name not in COMMANDS:
         return _refuse(name)
     command = load(name)
-    args = make_parser(name, command).parse_args(words[1:])
+    words, command_words = _split(command, words[1:])
+    args = make_parser(name, command, is_split=command_words is not None).parse_args(words)
+    if command_words is not None:
+        args.command = command_words
     try:
         status = command.run(args)
         sys.stdout.flush()
@@ -99,8 +124,8 @@ def load(name: str) -> Command:
     return cast("Command", import_module(f"cloche.cli.{name}"))
 
 
-def make_parser(name: str, command: Command) -> Parser:
-    """The parser of one command, with the options that all have."""
+def make_parser(name: str, command: Command, *, is_split: bool = False) -> Parser:
+    """The parser of one command, with the options that all have; `is_split`: what is behind `--` was taken off."""
     parser = Parser(
         prog=f"cloche {name}",
         description=f"{COMMANDS[name][0].upper()}{COMMANDS[name][1:]}.",
@@ -110,7 +135,21 @@ def make_parser(name: str, command: Command) -> Parser:
     )
     parser.add_argument("--json", action="store_true", help=JSON_HELP)
     command.add_arguments(parser)
+    if _takes_command(command) and not is_split:
+        parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD …", help=command.COMMAND_HELP)
     return parser
+
+
+def _takes_command(command: Command) -> TypeGuard[TakesCommand]:
+    return hasattr(command, "COMMAND_HELP")
+
+
+def _split(command: Command, words: list[str]) -> tuple[list[str], list[str] | None]:
+    """Our words, and behind the first `--` those of a command that is to be run, options and all."""
+    if not _takes_command(command) or "--" not in words:
+        return words, None
+    at = words.index("--")
+    return words[:at], words[at + 1 :]
 
 
 def add_action(actions: Actions, name: str, what: str) -> argparse.ArgumentParser:
@@ -140,22 +179,22 @@ def overview() -> str:
 
 def tell(error: ClocheError, *, as_json: bool) -> None:
     """What went wrong, on standard error; a program finds the code that is stable."""
-    from cloche.cli.terminal import clean
-
     if as_json:
         import json
 
         print(json.dumps({"error": {"code": error.code, "message": error.message}}), file=sys.stderr)
     else:
-        print("\n".join(f"cloche: {clean(line)}" for line in error.message.splitlines()), file=sys.stderr)
+        from cloche.cli.terminal import say
+
+        say(error.message)
 
 
 def _refuse(name: str) -> int:
     from difflib import get_close_matches
 
-    from cloche.cli.terminal import clean
+    from cloche.cli.terminal import say
 
     near = get_close_matches(name, COMMANDS, 1)
     hint = f"did you mean: cloche {near[0]}" if near else f"there are: {', '.join(COMMANDS)}"
-    print(f"cloche: there is no command {clean(name)!r}; {hint}", file=sys.stderr)
+    say(f"there is no command {name!r}; {hint}")
     return USAGE_ERROR

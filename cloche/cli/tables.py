@@ -22,3 +22,12 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
 def print_json(value: Any) -> None:
     """One document; what JSON does not know is told as text."""
     print(json.dumps(value, indent=2, default=str))
+
+
+def age(seconds: float) -> str:
+    """How long that is, in its largest unit."""
+    whole = max(0, int(seconds))
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if whole >= size:
+            return f"{whole // size}{unit}"
+    return f"{whole}s"

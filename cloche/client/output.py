@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from cloche.errors import ProtocolError
 from cloche.link import frames
+from cloche.models import OutputChunk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,3 +113,16 @@ class Output:
             self._stdout.add(b"", final=True)
             self._stderr.add(b"", final=True)
         return self._stdout.text(), self._stderr.text()
+
+
+def to_chunk(frame: frames.Frame, offset: int) -> OutputChunk | None:
+    """STDOUT, STDERR and GAP as a piece of output; None for any other."""
+    match frame:
+        case frames.Stdout():
+            return OutputChunk(stream="stdout", offset=offset, data=bytes(frame.data), size=len(frame.data))
+        case frames.Stderr():
+            return OutputChunk(stream="stderr", offset=offset, data=bytes(frame.data), size=len(frame.data))
+        case frames.Gap():
+            return OutputChunk(stream="gap", offset=offset, data=b"", size=frame.octets)
+        case _:
+            return None

@@ -9,6 +9,8 @@ from cloche.link import frames
 from cloche.models import CommandResult
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from cloche.engines.base import Events
     from cloche.models import LimitName, Limits
 
@@ -57,21 +59,22 @@ def find_limit(exit: frames.Exit, before: Events, after: Events) -> LimitName | 
     return "output_bytes" if exit.dropped else None
 
 
-def describe_limit(hit: LimitName, limits: Limits, dropped: int = 0) -> str:
-    """Which limit it was, and what to do."""
+def describe_limit(hit: LimitName, limits: Limits, dropped: int = 0, names: Mapping[str, str] | None = None) -> str:
+    """Which limit it was, and what to do; `names` says what the limits are called where that is not as here."""
+    remedy = f"raise {(names or {}).get(hit, hit)}"
     match hit:
         case "timeout":
-            return f"out of time: the limit is {limits.timeout:g} s; raise timeout"
+            return f"out of time: the limit is {limits.timeout:g} s; {remedy}"
         case "memory_mb":
-            return f"out of memory: the limit is {limits.memory_mb} MB; raise memory_mb"
+            return f"out of memory: the limit is {limits.memory_mb} MB; {remedy}"
         case "disk_mb":
-            return f"out of disk: the limit is {limits.disk_mb} MB; raise disk_mb"
+            return f"out of disk: the limit is {limits.disk_mb} MB; {remedy}"
         case "inodes":
-            return f"out of inodes: the limit is {limits.inodes} files and folders; raise inodes"
+            return f"out of inodes: the limit is {limits.inodes} files and folders; {remedy}"
         case "pids":
-            return f"out of processes: the limit is {limits.pids}; raise pids"
+            return f"out of processes: the limit is {limits.pids}; {remedy}"
         case "output_bytes":
             return (
                 f"too much output: the limit is {limits.output_bytes} bytes, {dropped} in the middle are left out; "
-                "raise output_bytes"
+                f"{remedy}"
             )

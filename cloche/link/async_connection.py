@@ -21,12 +21,13 @@ class AsyncConnection:
     Raises ConnectionError where the keeper is gone, TimeoutError, and ProtocolError for nonsense.
     """
 
-    __slots__ = ("_feeder", "_loop", "_reader", "_socket")
+    __slots__ = ("_feeder", "_loop", "_reader", "_sending", "_socket")
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
         self._loop = asyncio.get_running_loop()
         self._reader = frames.Reader()
+        self._sending = asyncio.Lock()
         self._feeder: asyncio.Task[None] | None = None
 
     @classmethod
@@ -46,10 +47,12 @@ class AsyncConnection:
     async def send(self, data: bytes) -> bool:
         """Hand over encoded frames; False where the keeper has hung up: `receive` may tell why."""
         try:
-            sent = self._send_now(data)
-            if sent < len(data):
-                async with asyncio.timeout(STALL_SECONDS):
-                    await self._loop.sock_sendall(self._socket, memoryview(data)[sent:])
+            # A frame goes whole before one of another task.
+            async with self._sending:
+                sent = self._send_now(data)
+                if sent < len(data):
+                    async with asyncio.timeout(STALL_SECONDS):
+                        await self._loop.sock_sendall(self._socket, memoryview(data)[sent:])
         except (BrokenPipeError, ConnectionResetError):
             return False
         return True

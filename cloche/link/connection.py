@@ -6,7 +6,7 @@ import os
 import socket
 import time
 from contextlib import contextmanager, suppress
-from threading import Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Self
 
 from cloche.link import frames
@@ -40,11 +40,12 @@ class Connection:
     Raises ConnectionError where the keeper is gone, TimeoutError, and ProtocolError for nonsense.
     """
 
-    __slots__ = ("_feeder", "_reader", "_socket")
+    __slots__ = ("_feeder", "_reader", "_sending", "_socket")
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
         self._reader = frames.Reader()
+        self._sending = Lock()
         self._feeder: Thread | None = None
 
     @classmethod
@@ -68,9 +69,11 @@ class Connection:
 
     def send(self, data: bytes) -> bool:
         """Hand over encoded frames; False where the keeper has hung up: `receive` may tell why."""
-        self._socket.settimeout(STALL_SECONDS)
         try:
-            self._socket.sendall(data)
+            # A frame goes whole before one of another thread.
+            with self._sending:
+                self._socket.settimeout(STALL_SECONDS)
+                self._socket.sendall(data)
         except (BrokenPipeError, ConnectionResetError):
             return False
         return True

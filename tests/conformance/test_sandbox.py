@@ -46,7 +46,7 @@ def test_a_box_that_was_killed_is_gone(make: Make) -> None:
     assert not folder.exists()
     with pytest.raises(SandboxNotFound):
         Sandbox.connect(box.id)
-    with pytest.raises(SandboxNotFound, match="has been deleted"):
+    with pytest.raises(SandboxNotFound, match="it was deleted"):
         box.commands.run("true")
 
 

@@ -7,19 +7,18 @@ from signal import SIGKILL, Signals
 from typing import TYPE_CHECKING, Final
 
 from cloche.client.executions import PIECE
-from cloche.client.output import Output
+from cloche.client.output import Output, to_chunk
 from cloche.client.refusals import refuse_process
 from cloche.client.results import make_result
 from cloche.errors import ClocheError, InvalidRequest, ProtocolError
 from cloche.link import frames
-from cloche.models import OutputChunk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from cloche.client._async.link import AsyncLink
     from cloche.engines.base import Events
-    from cloche.models import CommandResult, Limits
+    from cloche.models import CommandResult, Limits, OutputChunk
 
 REPLY_SECONDS: Final = 30.0
 
@@ -77,7 +76,7 @@ class AsyncCommand:
                 frame = await operation.receive(None if follow else REPLY_SECONDS)
                 if isinstance(frame, frames.Exit | frames.End):
                     return
-                chunk = _to_chunk(frame, position)
+                chunk = to_chunk(frame, position)
                 if chunk is None:
                     raise await operation.broken(f"{frame.NAME} was not expected between output")
                 position += chunk.size
@@ -97,7 +96,7 @@ class AsyncCommand:
 
     async def signal(self, signal: int | str) -> None:
         """Send a signal, by number or name (`SIGINT`), to its process group."""
-        request = frames.Signal(pid=self.pid, signal=_number_of(signal), scope=frames.SCOPE_TREE)
+        request = frames.Signal(pid=self.pid, signal=number_of(signal), scope=frames.SCOPE_TREE)
         await self._link.ask(request, frames.Ok, refuse_process(self.pid))
 
     async def kill(self) -> bool:
@@ -125,22 +124,14 @@ async def send_input(link: AsyncLink, pid: int, data: str | bytes) -> None:
             await operation.expect(frames.Ok, None)
 
 
-def _number_of(signal: int | str) -> int:
+def number_of(signal: int | str) -> int:
+    """Of a signal.
+
+    Raises: InvalidRequest.
+    """
     try:
         return Signals[signal].value if isinstance(signal, str) else Signals(signal).value
     except (KeyError, ValueError):
         raise InvalidRequest(
             f"signal is {signal!r}; a number of 1 to 64 or a name like 'SIGINT' was expected"
         ) from None
-
-
-def _to_chunk(frame: frames.Frame, offset: int) -> OutputChunk | None:
-    match frame:
-        case frames.Stdout():
-            return OutputChunk(stream="stdout", offset=offset, data=bytes(frame.data), size=len(frame.data))
-        case frames.Stderr():
-            return OutputChunk(stream="stderr", offset=offset, data=bytes(frame.data), size=len(frame.data))
-        case frames.Gap():
-            return OutputChunk(stream="gap", offset=offset, data=b"", size=frame.octets)
-        case _:
-            return None

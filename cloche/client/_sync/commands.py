@@ -3,18 +3,16 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from signal import SIGKILL
-from time import monotonic
-from typing import TYPE_CHECKING, Final, Literal, overload
+from typing import TYPE_CHECKING, Literal, overload
 
-from cloche.client._sync.processes import Command, kill_tree, send_input
+from cloche.client._sync.processes import Command, number_of, send_input
+from cloche.client._sync.runs import START_SECONDS, Run
 from cloche.client.executions import Preparation, input_flags, input_frames
 from cloche.client.output import Output
 from cloche.client.paths import to_text
 from cloche.client.refusals import refuse_process, refuse_run
-from cloche.client.results import make_result
-from cloche.errors import ClocheError, InvalidRequest, ProcessNotFound, ProtocolError, SandboxError
+from cloche.errors import InvalidRequest, ProcessNotFound
 from cloche.link import frames
 from cloche.models import ProcessInfo
 
@@ -22,14 +20,9 @@ if TYPE_CHECKING:
     import builtins
     from collections.abc import Callable, Mapping, Sequence
 
-    from cloche.client._sync.link import Link, Operation
+    from cloche.client._sync.link import Link
     from cloche.client.executions import Execution
     from cloche.models import CommandResult
-
-START_SECONDS: Final = 30.0
-ABANDON_SECONDS: Final = 2.0
-GRACE_SECONDS: Final = 10.0
-"""What the keeper gets to end an execution and tell so once its time is up."""
 
 
 class Commands:
@@ -109,32 +102,38 @@ class Commands:
         )
         if background:
             return self._start(execution, stdin)
-        output = Output(execution.limits.output_bytes, on_stdout, on_stderr)
-        # First: a program may run into a limit before this could be read behind its start.
-        before = self._link.events()
-        with self._link.start(execution.request, refuse_run(execution.cwd)) as operation:
+        with Run(self._link, execution) as run:
             if isinstance(stdin, str | bytes):
-                operation.feed(input_frames(stdin))
-            started = None
-            try:
-                started = operation.expect(frames.Started, START_SECONDS)
-                ended = self._follow(operation, output, execution.limits.timeout)
-            except ProtocolError:
-                raise
-            except BaseException:
-                self._abandon(operation, started)
-                raise
-            try:
-                return make_result(
-                    ended,
-                    pid=started.pid,
-                    streams=output.finish(),
-                    limits=execution.limits,
-                    before=before,
-                    after=self._link.events() if ended.exit_code else before,
-                )
-            except ProtocolError as error:
-                raise operation.broken(error.message) from error
+                run.feed(input_frames(stdin))
+            return run.collect(Output(execution.limits.output_bytes, on_stdout, on_stderr))
+
+    def start(
+        self,
+        command: str | Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        user: Literal["user", "root"] | None = None,
+        timeout: float | None = None,
+        stdin: bool = False,
+        output_bytes: int | None = None,
+        tag: str = "",
+    ) -> Run:
+        """Start a command as `run` does, to be entered with `with` and followed piece by piece.
+
+        Raises: InvalidRequest, and when it is entered SandboxError.
+        """
+        execution = self._preparation.execution(
+            command,
+            flags=input_flags(stdin),
+            env=env,
+            cwd=cwd,
+            user=user,
+            timeout=timeout,
+            output_bytes=output_bytes,
+            tag=tag,
+        )
+        return Run(self._link, execution)
 
     def _start(self, execution: Execution, stdin: str | bytes | bool | None) -> Command:
         before = self._link.events()
@@ -145,37 +144,6 @@ class Commands:
             command.send_stdin(stdin)
             command.close_stdin()
         return command
-
-    def _abandon(self, operation: Operation, started: frames.Started | None) -> None:
-        """Nobody waits for it any more: it must not go on unseen."""
-        with suppress(ClocheError):
-            started = started or operation.expect(frames.Started, ABANDON_SECONDS)
-            kill_tree(self._link, started.pid, ABANDON_SECONDS)
-
-    def _follow(self, operation: Operation, output: Output, seconds: float) -> frames.Exit:
-        late = "the keeper did not end an execution whose time is up"
-        deadline = monotonic() + seconds + GRACE_SECONDS if seconds else None
-        while True:
-            wait = None if deadline is None else deadline - monotonic()
-            # A keeper that goes on to send is late as well.
-            if wait is not None and wait <= 0:
-                raise operation.broken(late)
-            try:
-                frame = operation.receive(wait)
-            except SandboxError as error:
-                if isinstance(error.__cause__, TimeoutError):
-                    raise operation.broken(late) from error
-                raise
-            if isinstance(frame, frames.Exit):
-                return frame
-            began = monotonic()
-            try:
-                output.add(frame)
-            except ProtocolError as error:
-                raise operation.broken(error.message) from error
-            if deadline is not None:
-                # However slow the callbacks are, the keeper gets its time to answer.
-                deadline += monotonic() - began
 
     def list(self) -> builtins.list[ProcessInfo]:
         """Every process of the sandbox; first those that were started from here, ended ones among them."""
@@ -191,10 +159,13 @@ class Commands:
         self._link.ask(request, frames.Started, refuse_process(pid))
         return Command(self._link, pid, limits=self._link.record.spec.limits, before=self._link.events())
 
-    def kill(self, pid: int) -> bool:
-        """End a command with all that it started, or any other process; False where there is none."""
+    def kill(self, pid: int, signal: int | str = SIGKILL) -> bool:
+        """End a command with all that it started, or any other process; False where there is none.
+
+        Another signal, by number or name, goes to the command's process group.
+        """
         for scope in (frames.SCOPE_TREE, frames.SCOPE_PROCESS):
-            request = frames.Signal(pid=pid, signal=SIGKILL, scope=scope)
+            request = frames.Signal(pid=pid, signal=number_of(signal), scope=scope)
             try:
                 self._link.ask(request, frames.Ok, refuse_process(pid))
             except ProcessNotFound:

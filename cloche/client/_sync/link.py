@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from cloche.client.refusals import refuse_any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from cloche.sandboxes.records import Record
 
 CONNECT_SECONDS: Final = 10.0
+ENDING_SECONDS: Final = 2.0
 REPLY_SECONDS: Final = 30.0
 MOST_OCTETS: Final = 256 << 20
 """What a list of replies may take in all: a million files with long names."""
@@ -98,15 +100,29 @@ class Link:
         return in_place(self._explain, error)
 
     def _explain(self, error: Exception) -> ClocheError:
-        id, limits = self.record.box.id, self.record.spec.limits
-        if not self.record.box.folder.exists():
-            return SandboxNotFound(f"the sandbox {id} has been deleted")
-        if self.engine.is_alive(self.record.box):
-            return SandboxError(f"the keeper of sandbox {id} does not answer as it should: {error or 'time is up'}")
-        reason = self.engine.why_ended(self.record.box)
+        box, limits = self.record.box, self.record.spec.limits
+        if self._is_there(error):
+            return SandboxError(f"the keeper of sandbox {box.id} does not answer as it should: {error or 'time is up'}")
+        row = boxes.rows().get(box.id)
+        if row is not None and row.reason is not None:
+            return SandboxNotFound(f"the sandbox {box.id} has ended: {REASONS.get(row.reason, row.reason)}")
+        if not box.folder.exists():
+            return SandboxNotFound(f"the sandbox {box.id} has been deleted")
+        reason = self.engine.why_ended(box)
         if reason == "out_of_memory":
-            return SandboxError(f"the sandbox {id} has ended: {describe_limit('memory_mb', limits)}, and make another")
-        return SandboxError(f"the sandbox {id} has ended: {REASONS[reason]}; make another")
+            return SandboxError(
+                f"the sandbox {box.id} has ended: {describe_limit('memory_mb', limits)}, and make another"
+            )
+        return SandboxError(f"the sandbox {box.id} has ended: {REASONS[reason]}; make another")
+
+    def _is_there(self, error: Exception) -> bool:
+        """A keeper that hung up may be about to be gone."""
+        deadline = monotonic() + (ENDING_SECONDS if isinstance(error, ConnectionError) else 0)
+        while self.engine.is_alive(self.record.box):
+            if monotonic() > deadline:
+                return True
+            sleep(0.005)
+        return False
 
 
 class Operation:

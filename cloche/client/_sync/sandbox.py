@@ -148,6 +148,11 @@ class Sandbox:
         return self._record.spec.limits
 
     @property
+    def home(self) -> str:
+        """The home folder of its user, inside."""
+        return self._record.identity(self._record.spec.user).home
+
+    @property
     def missing(self) -> builtins.list[str]:
         """The limits that are not in force, of those that `create` was told to go without."""
         return str(self._record.box.state.get("missing", "")).split()

@@ -1,0 +1,120 @@
+"""A sandbox's output on our own: as it is for programs, filtered where a person looks at it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from cloche.cli.options import FLAGS
+from cloche.cli.terminal import TerminalFilter, say
+from cloche.client.output import Output
+from cloche.client.results import describe_limit
+from cloche.errors import ClocheError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from cloche.client._sync.runs import Run
+    from cloche.models import Limits
+
+PIECE: Final = 1 << 16
+
+
+class Outlet:
+    """Our standard output or standard error, for octets of a sandbox."""
+
+    def __init__(self, name: Literal["stdout", "stderr"], *, raw: bool = False, screen: bool = False) -> None:
+        file = getattr(sys, name)
+        file.flush()
+        self._descriptor = file.fileno()
+        self._filter = None if raw or not os.isatty(self._descriptor) else TerminalFilter(screen=screen)
+
+    def write(self, data: bytes) -> None:
+        """All of it, or what of it a terminal may be shown."""
+        self._put(data if self._filter is None else self._filter.feed(data).encode())
+
+    def finish(self) -> None:
+        """Nothing more comes."""
+        if self._filter is not None:
+            self._put(self._filter.finish().encode())
+
+    def _put(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[os.write(self._descriptor, view) :]
+            except BlockingIOError:
+                _wait_for(self._descriptor)
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """What becomes of the output."""
+    parser.add_argument(
+        "--raw", action="store_true", help="on a terminal, let control sequences through that are filtered out else"
+    )
+
+
+def follow(run: Run, limits: Limits, *, raw: bool = False, stdin: bool = False) -> int:
+    """Passes on what a command writes, and with `stdin` what we are given; tells of a limit that it ran into.
+
+    Gives its exit code.
+    """
+    outlets = {"stdout": Outlet("stdout", raw=raw), "stderr": Outlet("stderr", raw=raw)}
+    if stdin:
+        _start_pump(run)
+    for chunk in run:
+        if chunk.stream == "gap":
+            say(describe_limit("output_bytes", limits, chunk.size, FLAGS))
+        else:
+            outlets[chunk.stream].write(chunk.data)
+    for outlet in outlets.values():
+        outlet.finish()
+    assert run.result, "a run that has been followed to its end has a result"
+    if run.result.limit_hit not in (None, "output_bytes"):
+        say(describe_limit(run.result.limit_hit, limits, names=FLAGS))
+    return run.result.exit_code
+
+
+def limits_of(limits: Limits, args: argparse.Namespace) -> Limits:
+    """Those of the sandbox, with what is said for one execution."""
+    own = {name: getattr(args, name) for name in ("timeout", "output_bytes")}
+    return replace(limits, **{name: value for name, value in own.items() if value is not None})
+
+
+def collect(run: Run, limits: Limits, *, stdin: bool = False) -> dict[str, Any]:
+    """All of what it did, for programs; with `stdin` it gets what we are given."""
+    from dataclasses import asdict
+
+    if stdin:
+        _start_pump(run)
+    return asdict(run.collect(Output(limits.output_bytes)))
+
+
+def _start_pump(run: Run) -> None:
+    # Nothing waits for it: it may be reading when all is over.
+    Thread(target=_pump, args=(run,), daemon=True).start()
+
+
+def _pump(run: Run) -> None:
+    """Our standard input to the command's. That the command has ended is told by others."""
+    with suppress(ClocheError):
+        while data := _read_input():
+            run.send_stdin(data)
+        run.close_stdin()
+
+
+def _read_input() -> bytes:
+    # Without one, or in the background of a terminal, there is nothing to read.
+    with suppress(OSError):
+        return os.read(0, PIECE)
+    return b""
+
+
+def _wait_for(descriptor: int) -> None:
+    import select
+
+    select.select([], [descriptor], [])

@@ -1,0 +1,98 @@
+"""`cloche run`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Final
+
+from cloche.cli.options import add_box_options, box_arguments
+from cloche.cli.outlet import add_output_options, collect, follow
+from cloche.cli.terminal import say
+from cloche.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    import argparse
+
+    from cloche.client._sync.sandbox import Sandbox
+
+EXAMPLE: Final = "cloche run --memory 256 --timeout 5 -c 'print(6 * 7)'"
+SUFFIXES: Final = {
+    ".py": "python",
+    ".js": "node",
+    ".mjs": "node",
+    ".cjs": "node",
+    ".ts": "node",
+    ".mts": "node",
+    ".sh": "bash",
+    ".bash": "bash",
+}
+"""The language of a file, where none is asked for."""
+IDLE_SECONDS: Final = 10.0
+"""Should this program be killed: nobody comes back to its sandbox."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this command."""
+    add_box_options(parser)
+    add_output_options(parser)
+    parser.add_argument("-c", dest="code", metavar="CODE", help="the code itself")
+    parser.add_argument(
+        "words",
+        nargs="...",
+        metavar="FILE | - [ARG …]",
+        help="a file with the code, or - for standard input; then the code's own arguments",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Makes a sandbox, runs the code with our input and output, and ends with its exit code."""
+    from cloche.cli.tables import print_json
+    from cloche.client._sync.sandbox import Sandbox
+
+    file, words = _find_code(args)
+    options = box_arguments(args)
+    if file and "runtime" not in options:
+        options["runtime"] = SUFFIXES.get(os.path.splitext(file)[1].lower())
+    content = sys.stdin.buffer.read() if file == "-" else None
+    with Sandbox.create(**options, bound=True, idle_timeout=IDLE_SECONDS) as box:
+        if box.runtime.note and not args.json:
+            say(box.runtime.note)
+        command = _command(box, args.code, file, content, words)
+        has_input = file != "-"
+        with box.commands.start(command, stdin=has_input) as execution:
+            if not args.json:
+                return follow(execution, box.limits, raw=args.raw, stdin=has_input)
+            answer = collect(execution, box.limits, stdin=has_input)
+        print_json({**answer, "runtime": box.runtime.name, "note": box.runtime.note, "engine": box.engine})
+        return answer["exit_code"]
+
+
+def _find_code(args: argparse.Namespace) -> tuple[str | None, list[str]]:
+    """The file, if there is one, and the code's arguments."""
+    if args.code is not None:
+        return None, args.words
+    if not args.words:
+        raise InvalidRequest("there is no code; expected a file, - for standard input, or -c CODE")
+    return args.words[0], args.words[1:]
+
+
+def _command(box: Sandbox, code: str | None, file: str | None, content: bytes | None, words: list[str]) -> list[str]:
+    """The interpreter with the code: given as an argument, or in a file that is put into the sandbox's home."""
+    language = box.runtime.name.rstrip("0123456789.")
+    interpreter = box.runtime.path
+    if code is not None:
+        if language == "node":
+            return [interpreter, "-e", code, "--", *words]
+        # A shell takes the first word as its own name.
+        return [interpreter, "-c", code, *([] if language == "python" else [language]), *words]
+    assert file is not None, "without code there is a file"
+    if content is not None:
+        path = f"{box.home}/stdin"
+        box.files.write(path, content)
+    else:
+        path = f"{box.home}/{os.path.basename(os.path.abspath(file))}"
+        if os.path.isdir(file):
+            raise InvalidRequest(f"{file!r} is a folder; a file with code was expected")
+        box.files.upload(file, path)
+    return [interpreter, path, *words]
