@@ -18,7 +18,7 @@ C_CHECK := -std=c11 -O2 -Wall -Wextra -Werror -fsyntax-only
 
 SOAKS := tests/keeper/test_frames.py tests/test_link_frames.py tests/security/test_leftovers.py
 
-.PHONY: up build test check bench soak clean system
+.PHONY: up build test check bench soak clean system system-tests
 
 up: .venv/installed
 	@$(BIN)/python -m cloche.first_run
@@ -34,6 +34,7 @@ check: .venv/installed-dev
 	$(BIN)/pyright --warnings
 	$(BIN)/python tools/generate_sync.py --check
 	$(BIN)/python tools/generate_guarantees.py --check
+	$(BIN)/python tools/generate_reference.py --check
 	gcc $(C_CHECK) $(PROGRAM_SOURCES)
 	gcc $(C_CHECK) $(LAUNCH_SOURCES)
 	echo 'make check: all is well'
@@ -51,11 +52,14 @@ clean:
 system:
 	@tools/system_packages.sh
 
+system-tests:
+	@tools/system_packages.sh tests
+
 # A stamp stands for a virtual environment that holds Cloche with its two C programs compiled.
 .venv/installed: pyproject.toml hatch_build.py cloche/version.py $(C_SOURCES) | system
 	@tools/install.sh .
 	touch $@
 
-.venv/installed-dev: .venv/installed
+.venv/installed-dev: .venv/installed | system-tests
 	@tools/install.sh '.[dev]'
 	touch $@

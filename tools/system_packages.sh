@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that Cloche needs and that are missing; prints the command where it may not.
+# With the word `tests` those as well that only the tests need.
 set -euo pipefail
 export PATH="$PATH:/usr/sbin:/sbin"
 
@@ -18,6 +19,14 @@ wanted=(
   "${PYTHON:-python3} -c 'import ensurepip, venv' 2>/dev/null|python3-venv"
   "${PYTHON:-python3} -c 'import pip' 2>/dev/null|python3-pip"
 )
+if [ "${1:-}" = tests ]; then
+  wanted+=(
+    "has_program node|nodejs"
+    "has_program npm|npm"
+    "has_program zsh|zsh"
+    "has_program fish|fish"
+  )
+fi
 
 missing=()
 for row in "${wanted[@]}"; do

@@ -152,6 +152,19 @@ def _split(command: Command, words: list[str]) -> tuple[list[str], list[str] | N
     return words[:at], words[at + 1 :]
 
 
+def arguments_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """What a parser takes: argparse tells nobody else."""
+    return list(parser._actions)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+
+
+def actions_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parsers of `cloche COMMAND NAME`."""
+    for argument in arguments_of(parser):
+        if isinstance(argument.choices, dict):
+            return cast("dict[str, argparse.ArgumentParser]", argument.choices)
+    return {}
+
+
 def add_action(actions: Actions, name: str, what: str) -> argparse.ArgumentParser:
     """The parser of `cloche COMMAND NAME`."""
     action = actions.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.", allow_abbrev=False)
