@@ -6,6 +6,7 @@ import argparse
 import os
 import signal
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NoReturn, Protocol, TypeGuard, cast
 
@@ -61,6 +62,13 @@ class Actions(Protocol):
     """What `parser.add_subparsers` gives."""
 
     def add_parser(self, name: str, *, help: str, description: str, allow_abbrev: bool) -> argparse.ArgumentParser: ...
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """The usual one; argparse makes one for each option, and would import `shutil` for the width."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_width())
 
 
 class Parser(argparse.ArgumentParser):
@@ -130,7 +138,7 @@ def make_parser(name: str, command: Command, *, is_split: bool = False) -> Parse
         prog=f"cloche {name}",
         description=f"{COMMANDS[name][0].upper()}{COMMANDS[name][1:]}.",
         epilog=f"example:\n  {command.EXAMPLE}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Formatter,
         allow_abbrev=False,
     )
     parser.add_argument("--json", action="store_true", help=JSON_HELP)
@@ -160,8 +168,9 @@ def arguments_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
 def actions_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
     """The parsers of `cloche COMMAND NAME`."""
     for argument in arguments_of(parser):
-        if isinstance(argument.choices, dict):
-            return cast("dict[str, argparse.ArgumentParser]", argument.choices)
+        choices = cast("object", argument.choices)
+        if isinstance(choices, dict):
+            return cast("dict[str, argparse.ArgumentParser]", choices)
     return {}
 
 
@@ -200,6 +209,12 @@ def tell(error: ClocheError, *, as_json: bool) -> None:
         from cloche.cli.terminal import say
 
         say(error.message)
+
+
+def _width() -> int:
+    with suppress(OSError, ValueError):
+        return max(40, int(os.environ.get("COLUMNS") or os.get_terminal_size().columns) - 2)
+    return 78
 
 
 def _refuse(name: str) -> int:

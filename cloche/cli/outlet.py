@@ -5,21 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from dataclasses import replace
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from cloche.cli.options import FLAGS
-from cloche.cli.terminal import TerminalFilter, say
-from cloche.client.output import Output
-from cloche.client.results import describe_limit
 from cloche.errors import ClocheError
 
 if TYPE_CHECKING:
     import argparse
 
+    from cloche.cli.terminal import TerminalFilter
     from cloche.client._sync.runs import Run
-    from cloche.models import Limits
+    from cloche.models import LimitName, Limits
 
 PIECE: Final = 1 << 16
 
@@ -31,7 +27,7 @@ class Outlet:
         file = getattr(sys, name)
         file.flush()
         self._descriptor = file.fileno()
-        self._filter = None if raw or not os.isatty(self._descriptor) else TerminalFilter(screen=screen)
+        self._filter = None if raw or not os.isatty(self._descriptor) else _make_filter(screen=screen)
 
     def write(self, data: bytes) -> None:
         """All of it, or what of it a terminal may be shown."""
@@ -51,6 +47,12 @@ class Outlet:
                 _wait_for(self._descriptor)
 
 
+def _make_filter(*, screen: bool) -> TerminalFilter:
+    from cloche.cli.terminal import TerminalFilter
+
+    return TerminalFilter(screen=screen)
+
+
 def add_output_options(parser: argparse.ArgumentParser) -> None:
     """What becomes of the output."""
     parser.add_argument(
@@ -68,19 +70,29 @@ def follow(run: Run, limits: Limits, *, raw: bool = False, stdin: bool = False) 
         _start_pump(run)
     for chunk in run:
         if chunk.stream == "gap":
-            say(describe_limit("output_bytes", limits, chunk.size, FLAGS))
+            _tell_limit("output_bytes", limits, chunk.size)
         else:
             outlets[chunk.stream].write(chunk.data)
     for outlet in outlets.values():
         outlet.finish()
     assert run.result, "a run that has been followed to its end has a result"
     if run.result.limit_hit not in (None, "output_bytes"):
-        say(describe_limit(run.result.limit_hit, limits, names=FLAGS))
+        _tell_limit(run.result.limit_hit, limits)
     return run.result.exit_code
+
+
+def _tell_limit(hit: LimitName, limits: Limits, dropped: int = 0) -> None:
+    from cloche.cli.options import FLAGS
+    from cloche.cli.terminal import say
+    from cloche.client.results import describe_limit
+
+    say(describe_limit(hit, limits, dropped, FLAGS))
 
 
 def limits_of(limits: Limits, args: argparse.Namespace) -> Limits:
     """Those of the sandbox, with what is said for one execution."""
+    from dataclasses import replace
+
     own = {name: getattr(args, name) for name in ("timeout", "output_bytes")}
     return replace(limits, **{name: value for name, value in own.items() if value is not None})
 
@@ -88,6 +100,8 @@ def limits_of(limits: Limits, args: argparse.Namespace) -> Limits:
 def collect(run: Run, limits: Limits, *, stdin: bool = False) -> dict[str, Any]:
     """All of what it did, for programs; with `stdin` it gets what we are given."""
     from dataclasses import asdict
+
+    from cloche.client.output import Output
 
     if stdin:
         _start_pump(run)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from cloche.cli.options import add_box_options, box_arguments
 from cloche.cli.outlet import add_output_options, collect, follow
-from cloche.cli.terminal import say
 from cloche.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -47,7 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Makes a sandbox, runs the code with our input and output, and ends with its exit code."""
-    from cloche.cli.tables import print_json
     from cloche.client._sync.sandbox import Sandbox
 
     file, words = _find_code(args)
@@ -57,6 +55,8 @@ def run(args: argparse.Namespace) -> int:
     content = sys.stdin.buffer.read() if file == "-" else None
     with Sandbox.create(**options, bound=True, idle_timeout=IDLE_SECONDS) as box:
         if box.runtime.note and not args.json:
+            from cloche.cli.terminal import say
+
             say(box.runtime.note)
         command = _command(box, args.code, file, content, words)
         has_input = file != "-"
@@ -64,6 +64,8 @@ def run(args: argparse.Namespace) -> int:
             if not args.json:
                 return follow(execution, box.limits, raw=args.raw, stdin=has_input)
             answer = collect(execution, box.limits, stdin=has_input)
+        from cloche.cli.tables import print_json
+
         print_json({**answer, "runtime": box.runtime.name, "note": box.runtime.note, "engine": box.engine})
         return answer["exit_code"]
 

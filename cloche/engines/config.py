@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import os
 import resource
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -93,7 +93,7 @@ def make_config(
 @cache
 def make_filter(allow_set_id: bool) -> dict[str, Any]:
     """The `seccomp` object for this machine."""
-    return make_profile(platform.machine(), allow_set_id=allow_set_id)
+    return make_profile(os.uname().machine, allow_set_id=allow_set_id)
 
 
 def allows_set_id(spec: SandboxSpec) -> bool:

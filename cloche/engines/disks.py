@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
-import subprocess
-import tempfile
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -108,7 +105,7 @@ def _add_copy(template: Path, stock: Path) -> None:
         _copy(template, descriptor)
         os.fsync(descriptor)
         # Only with a folder's descriptor does Python follow the link to the nameless file.
-        os.link(f"/proc/self/fd/{descriptor}", secrets.token_hex(8), dst_dir_fd=folder)
+        os.link(f"/proc/self/fd/{descriptor}", os.urandom(8).hex(), dst_dir_fd=folder)
     finally:
         os.close(descriptor)
         os.close(folder)
@@ -136,6 +133,8 @@ def _copy(template: Path, target: int) -> None:
 
 
 def _make_template(template: Path, *, disk_mb: int, inodes: int) -> None:
+    import tempfile
+
     template.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=template.parent) as scratch:
         tree = Path(scratch, "tree")
@@ -174,6 +173,8 @@ def _format(image: Path, tree: Path, *, inodes: int) -> None:
         str(tree),
         str(image),
     ]
+    import subprocess
+
     done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PATH": SYSTEM_PATH})
     if done.returncode:
         raise EngineError(f"cannot format a disk of {image.stat().st_size >> 20} MB: {done.stderr.strip()}")

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import platform
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 from cloche.engines.base import Fact
@@ -23,7 +20,11 @@ SETUP = "once, as root: cloche setup"
 
 def find_program(name: str) -> str | None:
     """Its path; system folders count even where PATH leaves them out."""
-    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:{SYSTEM_PATH}")
+    for folder in f"{os.environ.get('PATH', '')}:{SYSTEM_PATH}".split(":"):
+        path = os.path.join(folder, name)
+        if folder and os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return None
 
 
 def look_at_machine(runtime: str) -> list[Fact]:
@@ -35,12 +36,12 @@ def look_at_machine(runtime: str) -> list[Fact]:
 
 
 def _machine() -> Fact:
-    found = platform.machine()
+    found = os.uname().machine
     return Fact("machine", found in ARCHITECTURES, found, f"one of: {', '.join(ARCHITECTURES)}")
 
 
 def _kernel() -> Fact:
-    release = platform.release()
+    release = os.uname().release
     version = tuple(int(part) for part in re.findall(r"\d+", release)[:2])
     return Fact("kernel", version >= OLDEST_KERNEL, release, "Linux 5.19 or newer is needed for id-mapped layers")
 
@@ -95,6 +96,8 @@ def _runtime(name: str) -> Fact:
     program = find_program(name)
     if program is None:
         return Fact(name, False, "not installed", f"apt-get install {name}")
+    import subprocess
+
     said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=10)
     return Fact(name, said.returncode == 0, (said.stdout or said.stderr).partition("\n")[0])
 

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import shutil
-import string
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,13 +16,14 @@ from cloche.engines.base import Box, EngineUsage, Fact, life_options, read_mark
 from cloche.engines.cgroups import BoxCgroup, Hierarchies, find_hierarchies, find_v2_beside_v1
 from cloche.engines.disks import Disks
 from cloche.engines.filters import CompiledFilter, find_filter, stamp
+from cloche.engines.folders import remove_folder
 from cloche.engines.launcher import run_launcher
 from cloche.engines.machine import find_program, look_at_machine
 from cloche.engines.verify import Keeper, verify_box
 from cloche.errors import EngineError, InvalidRequest
 from cloche.faults import launcher_options, point
 from cloche.images.base import Image
-from cloche.models import SandboxSpec
+from cloche.models import SandboxSpec, random_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +36,6 @@ if TYPE_CHECKING:
 RUN = Path("/run/cloche")
 KEEPER = "/.cloche/keeper"
 LISTEN_FD, RUNS_FD, JOIN_FD = 3, 4, 5
-ALPHABET = string.ascii_lowercase + string.digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +194,7 @@ class OciEngine:
 
     def _remove_state(self, box: Box) -> None:
         for runtime in RUNTIMES:
-            shutil.rmtree(self.run / runtime / box.id, ignore_errors=True)
+            remove_folder(self.run / runtime / box.id)
         for name in ("keeper.sock", "config.json"):
             (box.folder / name).unlink(missing_ok=True)
 
@@ -220,6 +216,8 @@ class OciEngine:
         return EngineUsage(*BoxCgroup(box.id, find_hierarchies()).usage())
 
     def _try_box(self) -> Fact:
+        import tempfile
+
         without = frozenset(missing_limits(self.abilities()))
         # Beside the stock of disks: one of them is moved here.
         with tempfile.TemporaryDirectory(dir=settings.home(), prefix="try-") as scratch:
@@ -228,7 +226,7 @@ class OciEngine:
             rootfs.mkdir()
             try:
                 box = self.create(
-                    "".join(secrets.choice(ALPHABET) for _ in range(20)),
+                    random_id(),
                     folder,
                     SandboxSpec(without=without),
                     Image(name="empty", rootfs=rootfs),

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-import secrets
-import string
 import time
 from typing import TYPE_CHECKING, Final
 
 from cloche import settings
 from cloche.engines import engine_named
 from cloche.engines.base import Box
+from cloche.engines.folders import remove_folder
 from cloche.errors import EngineError, SandboxError, SandboxNotFound
 from cloche.faults import point
+from cloche.models import random_id
 from cloche.sandboxes import records
-from cloche.sandboxes.folders import remove_folder
 from cloche.sandboxes.records import Record, RuntimeChoice
 from cloche.sandboxes.states import REASONS
 from cloche.store.boxes import Boxes
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from cloche.images.base import Image
     from cloche.models import SandboxSpec
 
-_ALPHABET: Final = string.ascii_lowercase + string.digits
 _ID: Final = re.compile(r"[a-z0-9]{20}")
 _INSIDE_HOME: Final = "/home/user"
 
@@ -47,7 +45,7 @@ def _create(spec: SandboxSpec, runtime: str | None, is_bound: bool) -> Record:
     engine.refuse(spec)
     image = _find_image(spec.image)
     choice, prefix = _choose_runtime(runtime, image)
-    id = "".join(secrets.choice(_ALPHABET) for _ in range(20))
+    id = random_id()
     folder = boxes_folder() / id
     rows().intend(id, engine=engine.name, name=spec.name, is_bound=is_bound)
     point("create.intended")
@@ -136,7 +134,11 @@ def _bare(id: str, engine: str) -> Box:
 
 
 def _find_image(name: str) -> Image:
-    from cloche.images import find_image
+    if name == "host":
+        from cloche.images.host import find_host_image
+
+        return find_host_image(settings.home())
+    from cloche.images.archives import find_image
 
     return find_image(settings.home(), name)
 

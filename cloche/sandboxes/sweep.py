@@ -6,7 +6,6 @@ import fcntl
 import os
 import re
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -60,6 +59,9 @@ def sweep() -> dict[str, str]:
             return {}
         _give_rows(home)
         doomed = {row: reason for row in boxes.rows().present() if (reason := _judge(row))}
+        # Most starts of Cloche sweep nothing, and need not pay for this.
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(THREADS) as threads:
             ended = list(threads.map(_end, doomed, doomed.values()))
         boxes.rows().forget_old()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, Self
 
 from cloche.client._async.commands import AsyncCommands
-from cloche.client._async.files import AsyncFiles
 from cloche.client._async.link import AsyncLink
-from cloche.client._async.streams import AsyncStream
-from cloche.client._async.terminals import AsyncPty
 from cloche.client.executions import Preparation
 from cloche.client.refusals import refuse_port
 from cloche.client.waiting import in_thread
@@ -26,6 +23,9 @@ if TYPE_CHECKING:
     from os import PathLike
     from types import TracebackType
 
+    from cloche.client._async.files import AsyncFiles
+    from cloche.client._async.streams import AsyncStream
+    from cloche.client._async.terminals import AsyncPty
     from cloche.models import Limits
     from cloche.sandboxes.records import Record, RuntimeChoice
 
@@ -39,13 +39,26 @@ class AsyncSandbox:
 
     def __init__(self, record: Record) -> None:
         self._link = AsyncLink(record)
-        preparation = Preparation(record)
+        self._preparation = Preparation(record)
         self._record = record
         self.id = record.box.id
         """20 of [a-z0-9]; enough to `connect` from another program."""
-        self.commands = AsyncCommands(self._link, preparation)
-        self.files = AsyncFiles(self._link, preparation)
-        self.pty = AsyncPty(self._link, preparation)
+        self.commands = AsyncCommands(self._link, self._preparation)
+
+    @cached_property
+    def files(self) -> AsyncFiles:
+        """Its files."""
+        # Here and below: a program that runs one command need not wait for what it does not use.
+        from cloche.client._async.files import AsyncFiles
+
+        return AsyncFiles(self._link, self._preparation)
+
+    @cached_property
+    def pty(self) -> AsyncPty:
+        """Its terminals."""
+        from cloche.client._async.terminals import AsyncPty
+
+        return AsyncPty(self._link, self._preparation)
 
     @classmethod
     async def create(
@@ -184,6 +197,8 @@ class AsyncSandbox:
 
     async def ports(self) -> builtins.list[ListeningPort]:
         """What listens inside."""
+        import ipaddress
+
         found = await self._link.collect(frames.Ports(), frames.Port)
         return [
             ListeningPort(port=port.port, address=str(ipaddress.ip_address(port.address)), uid=port.uid)
@@ -204,6 +219,8 @@ class AsyncSandbox:
         except BaseException:
             await operation.hang_up()
             raise
+        from cloche.client._async.streams import AsyncStream
+
         return AsyncStream(operation)
 
     async def _run_init_script(self, script: str) -> None:

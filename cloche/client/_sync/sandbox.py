@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-import ipaddress
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, Self
 
 from cloche.client._sync.commands import Commands
-from cloche.client._sync.files import Files
 from cloche.client._sync.link import Link
-from cloche.client._sync.streams import Stream
-from cloche.client._sync.terminals import Pty
 from cloche.client.executions import Preparation
 from cloche.client.refusals import refuse_port
 from cloche.client.waiting import in_place
@@ -27,6 +24,9 @@ if TYPE_CHECKING:
     from os import PathLike
     from types import TracebackType
 
+    from cloche.client._sync.files import Files
+    from cloche.client._sync.streams import Stream
+    from cloche.client._sync.terminals import Pty
     from cloche.models import Limits
     from cloche.sandboxes.records import Record, RuntimeChoice
 
@@ -40,13 +40,26 @@ class Sandbox:
 
     def __init__(self, record: Record) -> None:
         self._link = Link(record)
-        preparation = Preparation(record)
+        self._preparation = Preparation(record)
         self._record = record
         self.id = record.box.id
         """20 of [a-z0-9]; enough to `connect` from another program."""
-        self.commands = Commands(self._link, preparation)
-        self.files = Files(self._link, preparation)
-        self.pty = Pty(self._link, preparation)
+        self.commands = Commands(self._link, self._preparation)
+
+    @cached_property
+    def files(self) -> Files:
+        """Its files."""
+        # Here and below: a program that runs one command need not wait for what it does not use.
+        from cloche.client._sync.files import Files
+
+        return Files(self._link, self._preparation)
+
+    @cached_property
+    def pty(self) -> Pty:
+        """Its terminals."""
+        from cloche.client._sync.terminals import Pty
+
+        return Pty(self._link, self._preparation)
 
     @classmethod
     def create(
@@ -185,6 +198,8 @@ class Sandbox:
 
     def ports(self) -> builtins.list[ListeningPort]:
         """What listens inside."""
+        import ipaddress
+
         found = self._link.collect(frames.Ports(), frames.Port)
         return [
             ListeningPort(port=port.port, address=str(ipaddress.ip_address(port.address)), uid=port.uid)
@@ -205,6 +220,8 @@ class Sandbox:
         except BaseException:
             operation.hang_up()
             raise
+        from cloche.client._sync.streams import Stream
+
         return Stream(operation)
 
     def _run_init_script(self, script: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cloche.sandboxes.folders import remove_folder
+from cloche.engines.folders import remove_folder
 
 if TYPE_CHECKING:
     from pathlib import Path

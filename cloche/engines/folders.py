@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -68,5 +67,5 @@ def _empty(folder: int, top: int) -> list[str]:
         else:
             with suppress(PermissionError):
                 os.chmod(name, 0o700, dir_fd=folder)
-            os.rename(name, secrets.token_hex(16), src_dir_fd=folder, dst_dir_fd=top)
+            os.rename(name, os.urandom(16).hex(), src_dir_fd=folder, dst_dir_fd=top)
     return folders
