@@ -99,6 +99,10 @@ class Engine(Protocol):
         """True while its keeper runs."""
         ...
 
+    def first_process(self, box: Box) -> int | None:
+        """Its keeper's number on this machine, to look at what it sees; None where it has ended."""
+        ...
+
     def why_ended(self, box: Box) -> str:
         """The reason (see `sandboxes/states.py`), of one whose keeper is gone."""
         ...

@@ -6,6 +6,7 @@ import errno
 import os
 import select
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -205,6 +206,15 @@ class BoxCgroup:
     def processes(self) -> list[str]:
         """The numbers of those in the box's own folder."""
         return (self.tree / "cgroup.procs").read_text().split()
+
+    def first_process(self) -> int | None:
+        """The keeper's number on this machine: it is alone in the box's own folder, or on v2 in one of its own."""
+        for folder in (self.tree / "keeper", self.tree):
+            with suppress(OSError):
+                pids = (folder / "cgroup.procs").read_text().split()
+                if pids:
+                    return int(pids[0])
+        return None
 
     def is_populated(self) -> bool:
         try:

@@ -84,6 +84,10 @@ class HostEngine:
         """True while its keeper runs."""
         return start_time(int(box.state["pid"])) == box.state["started"]
 
+    def first_process(self, box: Box) -> int | None:
+        """The keeper's number."""
+        return int(box.state["pid"]) if self.is_alive(box) else None
+
     def why_ended(self, box: Box) -> str:
         """By the mark that the keeper leaves in the box's folder."""
         return read_mark(box.folder) or "killed"

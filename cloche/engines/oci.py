@@ -209,6 +209,9 @@ class OciEngine:
     def is_alive(self, box: Box) -> bool:
         return BoxCgroup(box.id, find_hierarchies()).is_populated()
 
+    def first_process(self, box: Box) -> int | None:
+        return BoxCgroup(box.id, find_hierarchies()).first_process()
+
     def counters(self, box: Box) -> Counters:
         return BoxCgroup(box.id, find_hierarchies()).counters()
 

@@ -164,6 +164,10 @@ class RootlessEngine(OciEngine):
         """True while its keeper runs."""
         return "pid" in box.state and start_time(int(box.state["pid"])) == box.state["started"]
 
+    def first_process(self, box: Box) -> int | None:
+        """The keeper's number."""
+        return int(box.state["pid"]) if self.is_alive(box) else None
+
     def usage(self, box: Box) -> EngineUsage:
         """What the cgroups count, where there are any."""
         return EngineUsage(*BoxCgroup(box.id, find_hierarchies()).usage())
