@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cloche import Sandbox
-from cloche.client._sync import commands, link
+from cloche.client._sync import commands, link, runs
 from cloche.errors import ProtocolError, SandboxError, SandboxNotFound
 from tests.security.lab import compile_attack, runs_of
 
@@ -45,8 +45,9 @@ def box_of(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """The waits of the library, made short."""
     monkeypatch.setattr(commands, "START_SECONDS", 0.5)
-    monkeypatch.setattr(commands, "ABANDON_SECONDS", 0.2)
-    monkeypatch.setattr(commands, "GRACE_SECONDS", 0.5)
+    monkeypatch.setattr(runs, "START_SECONDS", 0.5)
+    monkeypatch.setattr(runs, "ABANDON_SECONDS", 0.2)
+    monkeypatch.setattr(runs, "GRACE_SECONDS", 0.5)
     monkeypatch.setattr(link, "REPLY_SECONDS", 0.5)
 
 
