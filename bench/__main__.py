@@ -1,10 +1,10 @@
-"""Runs every comparison, or those named as arguments: `python -m bench [exec cold burst memory throughput sweep]`."""
+"""Runs every comparison, or those named as arguments: `python -m bench [exec cold burst memory throughput cli sweep]`."""
 
 from __future__ import annotations
 
 import sys
 
-from bench import burst, cold, executions, memory, sweep, throughput
+from bench import burst, cold, command_line, executions, memory, sweep, throughput
 from bench.report import print_machine
 
 PARTS = {
@@ -13,6 +13,7 @@ PARTS = {
     "burst": burst.measure,
     "memory": memory.measure,
     "throughput": throughput.measure,
+    "cli": command_line.measure,
     "sweep": sweep.measure,
 }
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -54,3 +56,11 @@ def test_every_command_has_help_with_an_example(name: str, capsys: pytest.Captur
     assert end.value.code == 0
     shown = capsys.readouterr().out.replace("sudo ", "")
     assert f"example:\n  cloche {name}" in shown
+
+
+def test_an_answer_that_cannot_be_written_is_told(home: Path) -> None:
+    del home
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-m", "cloche", "ls"], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 125
+    assert done.stderr == b"cloche: No space left on device\n"
