@@ -39,8 +39,7 @@ def archive(tmp_path: Path) -> Path:
 
 
 def leaves_nothing(home: Path) -> bool:
-    folder = home / "images"
-    return not folder.exists() or list(folder.iterdir()) == []
+    return not any(path for name in ("images", "scratch") for path in (home / name).glob("*"))
 
 
 def test_an_image_has_the_files_owners_and_modes_of_its_archive(home: Path, archive: Path) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import errno
 import os
 import re
-import sys
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
-from cloche import settings
 from cloche.errors import EngineError, ImageNotFound, InvalidRequest
 from cloche.images import host
 from cloche.images.base import Image
@@ -17,33 +16,37 @@ from cloche.images.environment import make_environment
 from cloche.images.records import ROOTFS, load_image, save_image
 from cloche.images.runtimes import FOUND
 
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
 IMAGE_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
-SECONDS = 3600.0
-PACKAGE = Path(__file__).parents[2]
 
 
-def import_archive(home: Path, name: str, path: Path) -> Image:
-    """The image `name`, unpacked from the tar archive at `path` (plain, or packed with gzip or xz).
+def import_archive(home: Path, name: str, archive: Path | IO[bytes]) -> Image:
+    """The image `name`, unpacked from a tar archive (plain, or packed with gzip or xz): a file, or what a stream gives.
 
     Raises: InvalidRequest (the message names the member that is refused), Unsupported, EngineError.
     """
     # Here and below: most starts of Cloche import nothing, and need not pay for this.
-    import tempfile
+    from cloche.images.scratch import make_scratch
+    from cloche.images.unpacking import unpack_archive
 
     folder = _free_folder(home, name)
-    if not path.is_file():
-        raise InvalidRequest(f"there is no file {str(path)!r}; expected a tar archive of a root file system")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    folder.parent.chmod(0o700)  # what is in an image may be writable for everyone, and is so in boxes only
-    with tempfile.TemporaryDirectory(prefix=".importing-", dir=folder.parent) as place:
-        made = Path(place)
-        made.chmod(0o755)
-        rootfs = made / ROOTFS
-        rootfs.mkdir()
-        interpreters = _unpack(name, path, rootfs)
-        image = Image(name=name, rootfs=rootfs, env=make_environment(interpreters), interpreters=interpreters)
-        save_image(made, image)
-        _put(made, folder, name)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.parent.chmod(0o700)  # what is in an image may be writable for everyone, and is so in boxes only
+        with make_scratch(home) as scratch, _opened(archive, scratch.folder) as file:
+            made = scratch.folder / "image"
+            rootfs = made / ROOTFS
+            for new in (made, rootfs):
+                new.mkdir()
+                new.chmod(0o755)
+            interpreters = _checked(unpack_archive(f"image {name!r}", file, rootfs))
+            image = Image(name=name, rootfs=rootfs, env=make_environment(interpreters), interpreters=interpreters)
+            save_image(made, image)
+            _put(made, folder, name)
+    except OSError as error:
+        raise EngineError(f"image {name!r} could not be made: {error}") from error
     return find_image(home, name)
 
 
@@ -56,33 +59,47 @@ def find_image(home: Path, name: str) -> Image:
         return host.find_host_image(home)
     image = load_image(home / "images" / name, name) if _is_name(name) else None
     if image is None:
-        there = ", ".join([host.NAME, *_names(home)])
+        there = ", ".join([host.NAME, *image_names(home)])
+        wanted = name if _is_name(name) else "NAME"
         raise ImageNotFound(
-            f"there is no image {name!r}; there is {there}. Import one from a tar archive: cloche.images.import_archive"
+            f"there is no image {name!r}; there is {there}. "
+            f"Add one from a tar archive of a root file system: cloche images add {wanted} ARCHIVE"
         )
     return image
 
 
 def list_images(home: Path) -> list[Image]:
     """The host image, then the imported ones by name."""
-    return [find_image(home, name) for name in (host.NAME, *_names(home))]
+    return [find_image(home, name) for name in (host.NAME, *image_names(home))]
+
+
+def image_names(home: Path) -> list[str]:
+    """Those of the imported ones."""
+    folder = home / "images"
+    if not folder.is_dir():
+        return []
+    return [name for name in sorted(os.listdir(folder)) if _is_name(name) and load_image(folder / name, name)]
 
 
 def remove_image(home: Path, name: str) -> None:
     """Removes an imported image; the caller knows that no box stands on it.
 
-    Raises: ImageNotFound, InvalidRequest.
+    Raises: ImageNotFound, InvalidRequest, EngineError.
     """
-    import shutil
-    import tempfile
+    from cloche.images.scratch import make_scratch
 
     if name == host.NAME:
         raise InvalidRequest("the image 'host' is this machine itself and cannot be removed")
-    find_image(home, name)
-    # First out of sight, as one step: what is half removed must not be found.
-    gone = tempfile.mkdtemp(prefix=".removing-", dir=home / "images")
-    (home / "images" / name).rename(Path(gone, name))
-    shutil.rmtree(gone)
+    folder = home / "images" / name
+    # One that this version of Cloche can't read may be removed as well.
+    if not (_is_name(name) and folder.is_dir()):
+        find_image(home, name)
+    try:
+        with make_scratch(home) as scratch:
+            # Out of sight as one step: what is half removed must not be found.
+            folder.rename(scratch.folder / name)
+    except OSError as error:
+        raise EngineError(f"image {name!r} could not be removed: {error}") from error
 
 
 def _free_folder(home: Path, name: str) -> Path:
@@ -97,64 +114,36 @@ def _free_folder(home: Path, name: str) -> Path:
     return folder
 
 
+@contextmanager
+def _opened(archive: Path | IO[bytes], folder: Path) -> Generator[IO[bytes]]:
+    """As a file: how far it may grow is told by its size."""
+    if not isinstance(archive, Path):
+        import shutil
+        import tempfile
+
+        with tempfile.TemporaryFile(dir=folder) as file:
+            shutil.copyfileobj(archive, file, 1 << 20)
+            file.seek(0)
+            yield file
+        return
+    if not archive.is_file():
+        raise InvalidRequest(f"there is no file {str(archive)!r}; expected a tar archive of a root file system")
+    with archive.open("rb") as file:
+        yield file
+
+
 def _put(made: Path, folder: Path, name: str) -> None:
     try:
         made.rename(folder)
     except OSError as error:
-        raise InvalidRequest(f"image {name!r} was made by someone else meanwhile: {error}") from error
-
-
-def _names(home: Path) -> list[str]:
-    folder = home / "images"
-    if not folder.is_dir():
-        return []
-    return [name for name in sorted(os.listdir(folder)) if _is_name(name) and load_image(folder / name, name)]
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+            raise
+        raise InvalidRequest(f"image {name!r} was made by someone else meanwhile") from error
 
 
 def _is_name(name: str) -> bool:
     is_host = name == host.NAME or name.startswith(f"{host.NAME}-")
     return IMAGE_NAME.fullmatch(name) is not None and not is_host
-
-
-def _unpack(name: str, path: Path, rootfs: Path) -> dict[str, str]:
-    """In a process of its own, which cannot name anything but what is below `rootfs`."""
-    import subprocess
-
-    # An ordinary user is root in a namespace of their own; the owners of the files get lost there.
-    enter = [] if os.geteuid() == 0 else [str(settings.launch_path()), "--map-only", "--"]
-    command = [*enter, sys.executable, "-P", "-s", "-B", "-m", "cloche.images.unpack", str(rootfs)]
-    with path.open("rb") as archive:
-        try:
-            done = subprocess.run(
-                command,
-                stdin=archive,
-                capture_output=True,
-                timeout=SECONDS,
-                check=False,
-                cwd="/",
-                env={"PYTHONPATH": str(PACKAGE)},
-                start_new_session=True,
-            )
-        except subprocess.TimeoutExpired:
-            raise InvalidRequest(f"image {name!r}: unpacking took more than {SECONDS:g} s") from None
-    answer = _read_answer(done.stdout)
-    if answer is None:
-        last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
-        detail = "".join(last) or f"it ended with {done.returncode}"
-        raise EngineError(f"image {name!r}: the process that unpacks it failed: {detail}")
-    if "refused" in answer:
-        raise InvalidRequest(f"image {name!r} is refused: {answer['refused']}")
-    return _checked(answer["interpreters"])
-
-
-def _read_answer(line: bytes) -> dict[str, Any] | None:
-    try:
-        answer: object = json.loads(line)
-    except ValueError:
-        return None
-    if not isinstance(answer, dict) or not ("refused" in answer or "interpreters" in answer):
-        return None
-    return cast("dict[str, Any]", answer)
 
 
 def _checked(interpreters: Any) -> dict[str, str]:

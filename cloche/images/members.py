@@ -33,6 +33,11 @@ class Caps:
     name_bytes: int = 255
     path_bytes: int = 4000
     depth: int = 64
+    is_plain: bool = False
+    """Folders and files alone, all of one owner, for everyone to read: what a package holds."""
+
+
+PACKAGE = Caps(entries=50_000, total_bytes=1 << 30, is_plain=True)
 
 
 class Refused(Exception):
@@ -76,20 +81,27 @@ class Members:
             return None
         self._refuse_clash(member, path, kind)
         target = self._target(member, kind)
-        for owner in (member.uid, member.gid):
-            if not 0 <= owner <= HIGHEST_ID:
-                raise Refused(f"{member.name!r} belongs to id {owner}; a box has 0 to {HIGHEST_ID}")
+        uid, gid, mode = self._rights(member, kind)
         self.seen[path] = kind
         return Step(
             kind=kind,
             path=path,
-            mode=member.mode & (0o1777 if kind == "folder" else 0o777),
-            uid=member.uid,
-            gid=member.gid,
+            mode=mode,
+            uid=uid,
+            gid=gid,
             mtime=min(max(int(member.mtime), 0), 1 << 33),
             size=member.size if kind == "file" else 0,
             target=target,
         )
+
+    def _rights(self, member: tarfile.TarInfo, kind: Kind) -> tuple[int, int, int]:
+        """Owner, group and mode."""
+        if self.caps.is_plain:
+            return 0, 0, 0o755 if kind == "folder" or member.mode & 0o111 else 0o644
+        for owner in (member.uid, member.gid):
+            if not 0 <= owner <= HIGHEST_ID:
+                raise Refused(f"{member.name!r} belongs to id {owner}; a box has 0 to {HIGHEST_ID}")
+        return member.uid, member.gid, member.mode & (0o1777 if kind == "folder" else 0o777)
 
     def _count(self, member: tarfile.TarInfo) -> None:
         self.entries += 1
@@ -126,6 +138,8 @@ class Members:
         kind = KINDS.get(member.type)
         if kind is None:
             raise Refused(f"{member.name!r} is {REFUSED.get(member.type, f'of the unknown type {member.type!r}')}")
+        if self.caps.is_plain and kind not in ("folder", "file"):
+            raise Refused(f"{member.name!r} is a link; a package holds folders and files")
         return kind
 
     def _refuse_clash(self, member: tarfile.TarInfo, path: str, kind: Kind) -> None:

@@ -1,7 +1,7 @@
-"""The process that unpacks an archive of a root file system: `python -m cloche.images.unpack FOLDER < ARCHIVE`.
+"""The process that unpacks an archive: `python -m cloche.images.unpack FOLDER [--package] < ARCHIVE`.
 
-It roots itself in the folder and gives up its privileges before it reads the first octet of the archive.
-Prints one line of JSON: {"interpreters": …} or {"refused": …}.
+The archive is one of a root file system, which is completed, or a package. It roots itself in the folder and gives up its privileges before it reads the first octet of the archive.
+Prints one line of JSON: {"interpreters": …} (none of a package's) or {"refused": …}.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from cloche.images.interpreters import SHARED_FOLDERS, SHIMS, Interpreter, add_shims, choose, find_interpreters
-from cloche.images.members import Caps, Members, Refused, Step
+from cloche.images.members import PACKAGE, Caps, Members, Refused, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,13 +60,13 @@ def main() -> int:
         # Python looks them up on first use, on paths that are about to vanish.
         codecs.lookup(name)
     os.umask(0o022)
-    caps = Caps()
+    is_package = sys.argv[2:] == ["--package"]
+    caps = PACKAGE if is_package else Caps()
     archive = open(0, "rb")  # noqa: SIM115 - it lives as long as the process
     confine(sys.argv[1], caps)
     try:
         unpack(archive, caps)
-        complete()
-        answer = {"interpreters": interpreters()}
+        answer = {"interpreters": {} if is_package else complete()}
     except Refused as refusal:
         answer = {"refused": str(refusal)}
     except (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
@@ -150,8 +150,6 @@ def unpack(archive: io.BufferedReader, caps: Caps) -> None:
             if step is not None:
                 _make_parents(step.path, made)
                 _make(step, tar, member, made)
-    if not any(os.path.isdir(f"/{name}") for name in ("usr", "bin")):
-        raise Refused("it has neither /usr nor /bin: it is no root file system")
 
 
 def _read_members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
@@ -234,8 +232,10 @@ def _decompressor(archive: io.BufferedReader) -> io.BufferedIOBase:
     return archive
 
 
-def complete() -> None:
-    """Adds what every box needs: mount points, the ordinary user and its home."""
+def complete() -> dict[str, str]:
+    """Adds what every box needs: mount points, the ordinary user and its home; gives the interpreters."""
+    if not any(os.path.isdir(f"/{name}") for name in ("usr", "bin")):
+        raise Refused("it has neither /usr nor /bin: it is no root file system")
     for name in (*MOUNT_POINTS, *OPEN_FOLDERS, HOME):
         if os.path.islink(f"/{name}") or not os.path.isdir(f"/{name}"):
             _make_folder(name)
@@ -253,6 +253,7 @@ def complete() -> None:
             _append(path, text)
     for name, line in (("passwd", "user:x:1000:1000:user:/home/user:/bin/sh"), ("group", "user:x:1000:")):
         _add_user(f"/etc/{name}", line)
+    return interpreters()
 
 
 def _make_folder(name: str) -> None:
