@@ -70,14 +70,30 @@ def test_a_version_that_was_named_and_is_there_needs_no_note() -> None:
     assert resolve("python3.11", image_with("python3.11")).note == ""
 
 
-@pytest.mark.parametrize("asked", ["python3.9", "python 3.12.1", "python4", "node16", "node20.1"])
-def test_a_version_that_is_not_there_is_refused_with_what_is(asked: str) -> None:
-    with pytest.raises(RuntimeNotFound, match=r"it has python3\.10, .*install it on this machine \((pyenv|nvm)"):
+@pytest.mark.parametrize(
+    ("asked", "how"),
+    [
+        ("python3.9", "cloche runtimes add python 3.9, or pyenv install 3.9"),
+        ("python 3.9.2", "cloche runtimes add python 3.9, or pyenv install 3.9"),
+        ("python4", "cloche runtimes add python 4, or pyenv install 4"),
+        ("python3.6", "To get it: pyenv install 3.6"),
+        ("node16", "cloche runtimes add node 16, or nvm install 16"),
+    ],
+)
+def test_a_version_that_is_not_there_is_refused_with_what_is_and_how_to_get_it(asked: str, how: str) -> None:
+    with pytest.raises(RuntimeNotFound, match=r"it has python3\.10, .*") as refusal:
+        resolve(asked, FULL)
+    assert refusal.value.message.endswith(how)
+
+
+@pytest.mark.parametrize(("asked", "short"), [("python 3.12.1", "python3.12"), ("node20.1", "node20")])
+def test_a_version_with_more_numbers_than_a_runtime_has_is_told_the_name(asked: str, short: str) -> None:
+    with pytest.raises(RuntimeNotFound, match=f"named without its last numbers: '{short}'"):
         resolve(asked, FULL)
 
 
 def test_an_imported_image_is_not_told_to_install_on_this_machine() -> None:
-    with pytest.raises(RuntimeNotFound, match="use an image that has it"):
+    with pytest.raises(RuntimeNotFound, match="use an image that has it: cloche images add"):
         resolve("node", image_with("python3.12", name="mine"))
 
 

@@ -19,11 +19,20 @@ DEFAULT_VERSIONS = {"python": (3, 12), "node": (20,), "bash": ()}
 """The languages, in the order of preference, and the version meant where nobody names one."""
 ALIASES = {"py": "python", "nodejs": "node", "javascript": "node", "js": "node", "shell": "bash", "sh": "bash"}
 HOW_TO_GET_MORE = {
-    "python": "pyenv install {version}, or uv python install {version}",
-    "node": "nvm install {version}",
-    "bash": "apt-get install bash",
+    "python": ("cloche runtimes add python {version}", "pyenv install {version}"),
+    "node": ("cloche runtimes add node {version}", "nvm install {version}"),
+    "bash": ("apt-get install bash",),
 }
+"""Commands, the one to try first in front."""
+OLDEST_TO_ADD = {"python": (3, 8), "node": (4,)}
+"""Where older ones come from, Cloche does not know."""
+PARTS = {"python": 2, "node": 1, "bash": 0}
+"""How many numbers of its version tell one runtime from the next."""
 NAME = re.compile(r"\s*([a-z]+)[\s@:-]*v?((?:\d{1,4}\.){0,3}\d{1,4})?\s*", re.IGNORECASE | re.ASCII)
+WHAT_IS_A_NAME = (
+    f"Runtimes are {', '.join(DEFAULT_VERSIONS)}, with a version where one is wanted: 'python3.12', 'node@22'. "
+    "For another language use an image that has it"
+)
 FOUND = re.compile(r"([a-z]+)((?:\d+\.)*\d+)?")
 
 Version = tuple[int, ...]
@@ -52,22 +61,31 @@ def resolve(name: str | None, image: Image) -> Runtime:
     """
     if name is None and not any(found.startswith(DEFAULT) for found in image.interpreters):
         return _something_else(image)
-    wanted = NAME.fullmatch(DEFAULT if name is None else name)
-    language = _language(wanted[1]) if wanted else None
-    if wanted is None or language is None:
-        known = ", ".join(DEFAULT_VERSIONS)
-        raise RuntimeNotFound(
-            f"there is no runtime {name!r}; {_what_there_is(image)} "
-            f"Runtimes are {known}, with a version where one is wanted: 'python3.12', 'node@22'. "
-            "For another language use an image that has it"
-        )
-    version = _parse(wanted[2])
+    wanted = read_name(DEFAULT if name is None else name)
+    if wanted is None:
+        raise RuntimeNotFound(f"there is no runtime {name!r}; {_what_there_is(image)} {WHAT_IS_A_NAME}")
+    language, asked = wanted
+    version = _parse(asked)
     there = [found for found in map(split, image.interpreters) if found[0] == language]
     matching = [found for _, found in there if found[: len(version)] == version]
     if not matching:
-        raise RuntimeNotFound(_not_there(language, wanted[2], image))
+        raise RuntimeNotFound(_not_there(language, asked, image))
     chosen = _nearest(matching, DEFAULT_VERSIONS[language])
     return _runtime(language, chosen, _note(language, version, chosen, image), image)
+
+
+def read_name(name: str) -> tuple[str, str] | None:
+    """Language and version (empty where none is named) in what a person calls a runtime; None where it is no name."""
+    wanted = NAME.fullmatch(name)
+    language = _language(wanted[1]) if wanted else None
+    return (language, wanted[2] or "") if wanted and language else None
+
+
+def how_to_get(language: str, version: str = "") -> list[str]:
+    """Commands that put it on this machine, the one to try first in front."""
+    parts = _parse(version)[: PARTS[language]] or DEFAULT_VERSIONS[language]
+    is_too_old = parts < OLDEST_TO_ADD.get(language, ())
+    return [how.format(version=text(parts)) for how in HOW_TO_GET_MORE[language][1 if is_too_old else 0 :]]
 
 
 def _something_else(image: Image) -> Runtime:
@@ -117,29 +135,34 @@ def _note(language: str, asked: Version, chosen: Version, image: Image) -> str:
     if asked == chosen:
         return ""
     return (
-        f"{language} {_text(default)} is the default and is not in image {image.name!r}: "
-        f"this is {_text(chosen)}, the nearest {'newer' if chosen > default else 'older'} one"
+        f"{language} {text(default)} is the default and is not in image {image.name!r}: "
+        f"this is {text(chosen)}, the nearest {'newer' if chosen > default else 'older'} one"
     )
 
 
 def _runtime(language: str, version: Version, note: str, image: Image) -> Runtime:
-    name = language + _text(version)
+    name = language + text(version)
     path = image.interpreters[name]
     prefix = "" if language == "bash" else posixpath.dirname(path)
-    return Runtime(name=name, version=_text(version), path=path, path_prefix=prefix, note=note)
+    return Runtime(name=name, version=text(version), path=path, path_prefix=prefix, note=note)
 
 
-def _not_there(language: str, version: str | None, image: Image) -> str:
-    default = _text(DEFAULT_VERSIONS[language])
-    how = HOW_TO_GET_MORE[language].format(version=version or default)
+def _not_there(language: str, version: str, image: Image) -> str:
+    parts = _parse(version)
     asked = f"{language} {version}" if version else language
-    more = f"install it on this machine ({how})" if image.name == "host" else "use an image that has it"
-    return f"there is no {asked} in image {image.name!r}; {_what_there_is(image)} To get it, {more}"
+    message = f"there is no {asked} in image {image.name!r}; {_what_there_is(image)}"
+    short = language + text(parts[: PARTS[language]])
+    if len(parts) > PARTS[language] and short in image.interpreters:
+        return f"{message} A runtime is named without its last numbers: {short!r}"
+    if image.name == "host":
+        return f"{message} To get it: {', or '.join(how_to_get(language, version))}"
+    return f"{message} To get it, use an image that has it: cloche images add NAME ARCHIVE"
 
 
 def _what_there_is(image: Image) -> str:
     return f"it has {', '.join(image.interpreters) or 'no interpreter that we know'}."
 
 
-def _text(version: Version) -> str:
+def text(version: Version) -> str:
+    """The version as people write it."""
     return ".".join(map(str, version))
