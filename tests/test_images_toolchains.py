@@ -19,8 +19,13 @@ def pyenv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "pyenv/versions"
 
 
+def found_in(folder: Path) -> list[toolchains.Toolchain]:
+    found = toolchains.find_toolchains(folder / "home")
+    return [toolchain for toolchain in found if toolchain.folder.startswith(str(folder))]
+
+
 def of(folder: Path) -> list[str]:
-    return [path for path in toolchains.find_toolchains() if path.startswith(str(folder))]
+    return [toolchain.folder for toolchain in found_in(folder)]
 
 
 def test_versions_with_an_interpreter_are_found_the_newest_first(pyenv: Path) -> None:
@@ -39,7 +44,7 @@ def test_what_has_no_interpreter_or_is_a_link_or_has_another_name_is_not_bound(p
 
 def test_a_toolchain_comes_before_the_system(pyenv: Path) -> None:
     make_program(pyenv / "3.11.1/bin/python3.11")
-    found = toolchains.find_host_interpreters(of(pyenv))
+    found = toolchains.find_host_interpreters(found_in(pyenv))
     assert found["python3.11"] == f"{pyenv}/3.11.1/bin/python3.11"
 
 

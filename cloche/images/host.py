@@ -34,14 +34,14 @@ def find_host_image(home: Path) -> Image:
 
     Raises: EngineError.
     """
-    folder = home / "images" / f"{NAME}-{_fingerprint()}"
-    return load_image(folder, NAME) or _make(folder)
+    folder = home / "images" / f"{NAME}-{_fingerprint(home)}"
+    return load_image(folder, NAME) or _make(home, folder)
 
 
-def _fingerprint() -> str:
+def _fingerprint(home: Path) -> str:
     """Changes with what was looked at, with Cloche's version and with the code that makes the image."""
     digest = hashlib.blake2b(f"{__version__} {os.geteuid()}".encode(), digest_size=10)
-    for path in (*LOOKED_AT, *places_looked_at()):
+    for path in (*LOOKED_AT, *places_looked_at(home)):
         try:
             found = os.lstat(path)
         except OSError:
@@ -50,7 +50,7 @@ def _fingerprint() -> str:
     return digest.hexdigest()
 
 
-def _make(folder: Path) -> Image:
+def _make(home: Path, folder: Path) -> Image:
     # Most starts of Cloche find the image made, and need not pay for this.
     import tempfile
 
@@ -60,7 +60,7 @@ def _make(folder: Path) -> Image:
         with tempfile.TemporaryDirectory(prefix=".making-", dir=folder.parent) as place:
             made = Path(place)
             made.chmod(0o755)
-            save_image(made, _build(made / ROOTFS))
+            save_image(made, _build(home, made / ROOTFS))
             _put(made, folder)
     except OSError as error:
         raise EngineError(f"the host image could not be made in {folder}: {error}") from error
@@ -84,13 +84,13 @@ def _put(made: Path, folder: Path) -> None:
             raise
 
 
-def _build(rootfs: Path) -> Image:
+def _build(home: Path, rootfs: Path) -> Image:
     for name in (*FOLDERS, *OPEN_FOLDERS):
         (rootfs / name).mkdir(parents=True, exist_ok=True)
     fill_etc(rootfs / "etc")
-    toolchains = find_toolchains()
+    toolchains = find_toolchains(home)
     binds = [Bind(source=Path("/usr"), target="/usr"), *_link_or_bind(rootfs)]
-    binds += [Bind(source=Path(folder), target=folder) for folder in toolchains]
+    binds += [Bind(source=Path(toolchain.folder), target=toolchain.inside) for toolchain in toolchains]
     for bind in binds:
         (rootfs / bind.target.lstrip("/")).mkdir(parents=True, exist_ok=True)
     interpreters = add_shims(find_host_interpreters(toolchains), seen_from="", root=str(rootfs))

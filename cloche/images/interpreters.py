@@ -75,7 +75,8 @@ def add_shims(interpreters: dict[str, str], *, seen_from: str, root: str) -> dic
 
 def _needs_shim(runtime: str, path: str, seen_from: str) -> bool:
     folder = posixpath.dirname(path)
-    if runtime == "bash":
+    if runtime == "bash" or path.startswith(f"{SHIMS}/"):
+        # What Cloche puts there is complete.
         return False
     if folder in SHARED_FOLDERS:
         return True
