@@ -22,6 +22,7 @@ from cloche.store.database import database_in
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from cloche.engines.base import Engine
     from cloche.images.base import Image
     from cloche.models import SandboxSpec
 
@@ -43,6 +44,14 @@ def create(spec: SandboxSpec, runtime: str | None = None, *, is_bound: bool = Fa
 def _create(spec: SandboxSpec, runtime: str | None, is_bound: bool) -> Record:
     engine = engine_named(spec.engine)
     engine.refuse(spec)
+    # Here and below: who only looks at sandboxes needs no image.
+    from cloche.images.holds import hold
+
+    with hold(settings.home(), spec.image):
+        return _create_on_image(engine, spec, runtime, is_bound)
+
+
+def _create_on_image(engine: Engine, spec: SandboxSpec, runtime: str | None, is_bound: bool) -> Record:
     image = _find_image(spec.image)
     choice, prefix = _choose_runtime(runtime, image)
     id = random_id()

@@ -12,6 +12,9 @@ import pytest
 from cloche import faults
 from cloche.engines.cgroups import find_hierarchies, parent_of
 from cloche.engines.rootless import find_processes, is_about, mark_of
+from cloche.images.npm import PACKAGES
+from tests.registry import Registry, node, pack, serve
+from tests.test_images_members import member
 
 if TYPE_CHECKING:
     from tests.rootless.conftest import Ordinary
@@ -187,6 +190,32 @@ remove_image(settings.home(), "small")
 print(json.dumps(said))
 """
     assert user.ask(code) == "1000\n"
+
+
+@pytest.mark.parametrize("who", ["prepared", "unprepared"])
+def test_a_runtime_is_added_to_the_user_s_own_folder_and_runs(request: pytest.FixtureRequest, who: str) -> None:
+    user: Ordinary = request.getfixturevalue(who)
+    npm = pack(member("package/bin/npm-cli.js", mode=0o755))
+    registry = Registry({PACKAGES[os.uname().machine]: {"77.5.0": node()}, "npm": {"11.1.0": npm}})
+    registry.go_on.set()
+    code = f"""
+import os
+from cloche import settings
+from cloche.images.additions import add_runtime
+from cloche.sandboxes.removals import remove_runtime
+os.umask(0o077)
+os.chmod(os.environ["HOME"], 0o700)
+added, _ = add_runtime(settings.home(), "node 77", print)
+with Sandbox.create("node77", without={LIMITS}) as box:
+    said = box.commands.run("node; npm; touch $(dirname $(which node))/x || echo read-only").stdout.split()
+os.chmod(os.environ["HOME"], 0o755)
+print(json.dumps([added.path, said, remove_runtime("node77"), os.listdir(settings.home() / "scratch")]))
+"""
+    with serve(registry) as variables:
+        path, said, removed, left = user.ask(code, **variables)
+    assert path == "/opt/cloche/runtimes/node-77.5.0/bin/node"
+    assert said == ["v22.5.0", "v22.5.0", "read-only"]
+    assert (removed, left) == ("node-77.5.0", [])
 
 
 @pytest.mark.parametrize(
