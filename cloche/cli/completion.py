@@ -143,6 +143,26 @@ def _images() -> list[str]:
     return [image.name for image in list_images(settings.home())]
 
 
+def _added_images() -> list[str]:
+    from cloche import settings
+    from cloche.images.archives import image_names
+
+    return image_names(settings.home())
+
+
+def _added_runtimes() -> list[str]:
+    from cloche import settings
+    from cloche.images.additions import added_names
+
+    return added_names(settings.home())
+
+
+def _languages() -> Iterable[str]:
+    from cloche.images.additions import SOURCES
+
+    return SOURCES
+
+
 def _runtimes() -> Iterable[str]:
     from cloche import settings
     from cloche.images import find_host_image
@@ -155,6 +175,9 @@ _VALUES: Final[dict[str, Callable[[], Iterable[str]]]] = {
     "E": _engines,
     "I": _images,
     "R": _runtimes,
+    "IMAGE": _added_images,
+    "ADDED": _added_runtimes,
+    "LANGUAGE": _languages,
     "U": lambda: ("user", "root"),
     "SIGNAL": lambda: ("HUP", "INT", "KILL", "QUIT", "TERM", "USR1", "USR2", "STOP", "CONT"),
 }
