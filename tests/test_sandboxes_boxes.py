@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cloche import Sandbox
 from cloche.errors import EngineError, RuntimeNotFound, SandboxNotFound, Unsupported
 from cloche.sandboxes import boxes, records
 from cloche.sandboxes.specs import make_spec
+from tests.test_images_interpreters import make_program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,3 +86,11 @@ def test_the_runtime_comes_after_what_the_user_installs(home: Path) -> None:
     assert record.runtime.path.startswith(folders[1])
     assert records.load(record.box.folder) == record
     boxes.delete(record)
+
+
+@pytest.mark.parametrize(("runtime", "version"), [("node77", "v77.1.2"), ("node", "v")])
+def test_without_isolation_a_runtime_is_where_this_machine_has_it(home: Path, runtime: str, version: str) -> None:
+    make_program(home / "runtimes/node-77.1.2/bin/node", "#!/bin/sh\necho v77.1.2\n")
+    with Sandbox.create(runtime, engine="host") as box:
+        assert box.commands.run("node --version").stdout.startswith(version)
+        assert box.commands.run([box.runtime.path, "--version"]).stdout.startswith(version)

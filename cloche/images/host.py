@@ -10,7 +10,7 @@ from cloche.errors import EngineError
 from cloche.images.base import Bind, Image
 from cloche.images.environment import HOME, make_environment
 from cloche.images.etc import WATCHED, fill_etc
-from cloche.images.interpreters import SHARED_FOLDERS, add_shims
+from cloche.images.interpreters import SHARED_FOLDERS, SHIMS, add_shims
 from cloche.images.records import ROOTFS, load_image, save_image
 from cloche.images.toolchains import find_host_interpreters, find_toolchains, places_looked_at
 from cloche.version import __version__
@@ -36,6 +36,14 @@ def find_host_image(home: Path) -> Image:
     """
     folder = home / "images" / f"{NAME}-{_fingerprint(home)}"
     return load_image(folder, NAME) or _make(home, folder)
+
+
+def find_outside(image: Image, path: str) -> str:
+    """Where this machine has what a box of that image sees at `path`."""
+    for bind in image.binds:
+        if path.startswith(f"{bind.target}/"):
+            return f"{bind.source}{path.removeprefix(bind.target)}"
+    return f"{image.rootfs}{path}" if path.startswith(f"{SHIMS}/") else path
 
 
 def _fingerprint(home: Path) -> str:

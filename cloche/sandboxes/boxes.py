@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from cloche import settings
@@ -166,7 +167,11 @@ def _describe(box: Box, spec: SandboxSpec, image: Image, runtime: RuntimeChoice,
     if prefix:
         env["PATH"] = _put_first(prefix, env.get("PATH", "/usr/local/bin:/usr/bin:/bin"))
     if host_home is not None:
+        from cloche.images.host import find_outside
+
         env = {name: value.replace(_INSIDE_HOME, host_home) for name, value in env.items()}
+        env["PATH"] = ":".join(find_outside(image, folder) for folder in env["PATH"].split(":"))
+        runtime = replace(runtime, path=find_outside(image, runtime.path))
     return Record(
         box=box,
         spec=spec,
