@@ -56,3 +56,12 @@ def test_several_that_want_the_first_disk_at_once_all_get_one(tmp_path: Path) ->
 def test_a_size_that_cannot_be_formatted_is_told_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="cannot format a disk of 1 MB"):
         Disks(tmp_path / "disks").take(tmp_path / "disk.img", disk_mb=1, inodes=10_000_000)
+
+
+def test_a_size_that_is_dropped_leaves_nothing_even_while_its_stock_is_filled(tmp_path: Path) -> None:
+    disks = Disks(tmp_path / "disks")
+    disks.take(tmp_path / "disk.img", disk_mb=16, inodes=1024)
+    disks.refill(disk_mb=16, inodes=1024)
+    disks.drop(disk_mb=16, inodes=1024)
+    disks.drop(disk_mb=16, inodes=1024)
+    assert list((tmp_path / "disks").iterdir()) == []

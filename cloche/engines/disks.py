@@ -37,7 +37,7 @@ class Disks:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._lock = threading.Lock()
-        self._refilling: set[str] = set()
+        self._refilling: dict[str, threading.Thread] = {}
 
     def take(self, target: Path, *, disk_mb: int, inodes: int) -> None:
         """Put an empty disk of that size at `target`."""
@@ -64,8 +64,22 @@ class Disks:
         with self._lock:
             if name in self._refilling or len(_list(self._folder / name)) > STOCK // 2:
                 return
-            self._refilling.add(name)
-        threading.Thread(target=self._refill, args=(name, disk_mb, inodes), daemon=True).start()
+            thread = threading.Thread(target=self._refill, args=(name, disk_mb, inodes), daemon=True)
+            self._refilling[name] = thread
+            thread.start()
+
+    def drop(self, *, disk_mb: int, inodes: int) -> None:
+        """Remove what is kept of a size that nobody asks for again."""
+        name = f"{disk_mb}-{inodes}"
+        with self._lock:
+            thread = self._refilling.get(name)
+        if thread:
+            thread.join()
+        (self._folder / f"{name}.ext4").unlink(missing_ok=True)
+        for ready in _list(self._folder / name):
+            (self._folder / name / ready).unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            (self._folder / name).rmdir()
 
     def _refill(self, name: str, disk_mb: int, inodes: int) -> None:
         stock = self._folder / name
@@ -78,7 +92,7 @@ class Disks:
                     _add_copy(template, stock)
         finally:
             with self._lock:
-                self._refilling.discard(name)
+                self._refilling.pop(name, None)
 
 
 def _list(folder: Path) -> list[str]:
