@@ -1,6 +1,6 @@
 # make up     install what is missing, then run a first piece of code in a box
 # make test   the tests          make check  linters, types, generated files, C warnings
-# make build  the two C programs, into cloche/_bin
+# make build  the C programs, into cloche/_bin
 # make bench  the figures        make soak   long fuzzing, many boxes        make clean  remove what was made
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -11,9 +11,10 @@ MAKEFLAGS += --no-print-directory
 PYTHON ?= python3
 export PYTHON
 BIN := .venv/bin
-C_SOURCES := $(wildcard keeper/*.c keeper/*.h keeper/launch/*.c keeper/launch/*.h)
+C_SOURCES := $(wildcard $(addprefix keeper/,*.c *.h launch/*.c launch/*.h probe/*.c probe/*.h))
 PROGRAM_SOURCES := $(filter-out %_test.c keeper/fuzz%,$(wildcard keeper/*.c))
 LAUNCH_SOURCES := $(filter-out %_test.c,$(wildcard keeper/launch/*.c))
+PROBE_SOURCES := $(wildcard keeper/probe/*.c)
 C_CHECK := -std=c11 -O2 -Wall -Wextra -Werror -fsyntax-only
 
 SOAKS := tests/keeper/test_frames.py tests/test_link_frames.py tests/security/test_leftovers.py
@@ -37,6 +38,7 @@ check: .venv/installed-dev
 	$(BIN)/python tools/generate_reference.py --check
 	gcc $(C_CHECK) $(PROGRAM_SOURCES)
 	gcc $(C_CHECK) $(LAUNCH_SOURCES)
+	gcc $(C_CHECK) $(PROBE_SOURCES)
 	echo 'make check: all is well'
 
 bench: .venv/installed-dev
@@ -55,7 +57,7 @@ system:
 system-tests:
 	@tools/system_packages.sh tests
 
-# A stamp stands for a virtual environment that holds Cloche with its two C programs compiled.
+# A stamp stands for a virtual environment that holds Cloche with its C programs compiled.
 .venv/installed: pyproject.toml hatch_build.py cloche/version.py $(C_SOURCES) | system
 	@tools/install.sh .
 	touch $@

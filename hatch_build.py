@@ -1,4 +1,4 @@
-"""Compiles the two static C programs that go into every box's start: the keeper and the launcher."""
+"""Compiles the static C programs: the keeper and the launcher, which every box starts with, and the probe of `cloche doctor`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-PROGRAMS = {"keeper": "keeper", "launch": "keeper/launch"}
+PROGRAMS = {"keeper": "keeper", "launch": "keeper/launch", "probe": "keeper/probe"}
 FLAGS = ["-std=c11", "-O2", "-static", "-s", "-Wall", "-Wextra"]
 PLATFORMS = {"linux-x86_64": "linux_x86_64", "linux-aarch64": "linux_aarch64"}
 
 
 class CustomBuildHook(BuildHookInterface[Any]):
-    """Puts `cloche/_bin/keeper` and `cloche/_bin/launch` into the wheel, or into the tree where it is editable."""
+    """Puts `cloche/_bin/keeper` and the others into the wheel, or into the tree where it is editable."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if self.target_name != "wheel":

@@ -51,6 +51,14 @@ def launch_path() -> Path:
     return _binary("launch", "CLOCHE_LAUNCH")
 
 
+def probe_path() -> Path:
+    """The binary that tries, in a box, what the box promises.
+
+    Raises: EngineError.
+    """
+    return _binary("probe", "CLOCHE_PROBE")
+
+
 def _binary(name: str, variable: str) -> Path:
     path = Path(os.environ.get(variable) or _BINARIES / name)
     if not os.access(path, os.X_OK) or not path.is_file():

@@ -39,4 +39,5 @@ def test_a_missing_keeper_is_told_with_its_repair(tmp_path: Path, monkeypatch: p
 
 def test_each_program_has_a_variable_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLOCHE_LAUNCH", "/bin/true")
-    assert str(settings.launch_path()) == "/bin/true"
+    monkeypatch.setenv("CLOCHE_PROBE", "/bin/false")
+    assert (str(settings.launch_path()), str(settings.probe_path())) == ("/bin/true", "/bin/false")
