@@ -14,7 +14,7 @@ PARTS = BASE | {"link", "gate", "images", "store"}
 ENGINES = PARTS | {"engines"}
 SANDBOXES = ENGINES | {"sandboxes"}
 CLIENT = SANDBOXES | {"client"}
-SERVER = CLIENT | {"preview", "assistant", "policy", "server", "adapters"}
+SERVER = CLIENT | {"doctor", "preview", "assistant", "policy", "server", "adapters"}
 
 MAY_IMPORT = {
     "errors": set[str](),
@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "engines": PARTS,
     "sandboxes": ENGINES | {"policy"},
     "client": SANDBOXES,
+    "doctor": CLIENT,
     "preview": CLIENT,
     "assistant": CLIENT,
     "server": SERVER,
