@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import sys
 import textwrap
@@ -11,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cloche import Sandbox
+from cloche import Sandbox, settings
 from cloche.engines import engine_named
 from cloche.errors import ClocheError, Unsupported
 
@@ -35,9 +34,8 @@ def main() -> int:
         show_first_run()
     except Unsupported as error:
         program = Path(sys.executable).with_name("cloche")
-        user = pwd.getpwuid(os.geteuid()).pw_name
         print(f"Cloche cannot run code here yet: {error}", file=sys.stderr)
-        print(f"\nRun this, then make again:\n\n    sudo {program} setup {user}\n", file=sys.stderr)
+        print(f"\nRun this, then make again:\n\n    sudo {program} setup {settings.user_name()}\n", file=sys.stderr)
         return 1
     except ClocheError as error:
         print(f"Cloche cannot run code here yet: {error}", file=sys.stderr)

@@ -35,6 +35,34 @@ def _chosen_home() -> Path:
     return Path(data) / "cloche"
 
 
+def user_name() -> str:
+    """Whose boxes these are; the number where this machine knows no name for it, as in many a container."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
+def user_home() -> str:
+    """That user's own folder.
+
+    Raises: EngineError where there is none.
+    """
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:
+        folder = os.environ.get("HOME", "")
+    if not os.path.isabs(folder):
+        raise EngineError(
+            f"uid {os.geteuid()} has no entry in /etc/passwd, and HOME is {folder!r}: set HOME to a folder"
+        )
+    return folder
+
+
 def keeper_path() -> Path:
     """The keeper's binary.
 

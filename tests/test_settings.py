@@ -41,3 +41,14 @@ def test_each_program_has_a_variable_of_its_own(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("CLOCHE_LAUNCH", "/bin/true")
     monkeypatch.setenv("CLOCHE_PROBE", "/bin/false")
     assert (str(settings.launch_path()), str(settings.probe_path())) == ("/bin/true", "/bin/false")
+
+
+def test_who_has_no_entry_in_passwd_has_a_number_and_the_home_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 2_000_000_123)
+    monkeypatch.setenv("HOME", "/here")
+    assert (settings.user_name(), settings.user_home()) == ("2000000123", "/here")
+    monkeypatch.delenv("HOME")
+    with pytest.raises(EngineError, match="set HOME to a folder"):
+        settings.user_home()

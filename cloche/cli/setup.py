@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import pwd
 from typing import TYPE_CHECKING
 
+from cloche import settings
 from cloche.cli.tables import print_json, print_table
 from cloche.errors import InvalidRequest
 
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _who() -> str:
-    return os.environ.get("SUDO_USER") or pwd.getpwuid(os.geteuid()).pw_name
+    return os.environ.get("SUDO_USER") or settings.user_name()
 
 
 def _told(was: Step, now: Step) -> str:

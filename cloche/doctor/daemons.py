@@ -6,8 +6,8 @@ import os
 import socket
 from typing import Final, Literal, NamedTuple
 
+from cloche import settings
 from cloche.doctor.findings import Finding
-from cloche.doctor.verdicts import user_name
 from cloche.engines.machine import find_program
 
 Door = Literal["open", "denied", "closed"]
@@ -45,7 +45,7 @@ DAEMONS: Final = (
 
 def look_at_daemons() -> list[Finding]:
     """Both of them. The engines of this version need neither."""
-    user = user_name()
+    user = settings.user_name()
     return [
         judge(daemon, is_installed=find_program(daemon.name) is not None, door=knock(socket_of(daemon.name)), user=user)
         for daemon in DAEMONS

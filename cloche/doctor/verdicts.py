@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from cloche import settings
 from cloche.doctor.findings import Finding
 from cloche.engines.abilities import missing_limits
 from cloche.engines.machine import SETUP
@@ -83,7 +82,7 @@ def _of_limits(engine: Examined) -> list[Finding]:
     missing = missing_limits(engine.abilities)
     if not missing:
         return []
-    found = f"{', '.join(missing)} can't be enforced here for {user_name()}: a sandbox is refused"
+    found = f"{', '.join(missing)} can't be enforced here for {settings.user_name()}: a sandbox is refused"
     return [Finding("limits", "problem", f"{found}, but with --without {','.join(missing)}", setup_command())]
 
 
@@ -92,26 +91,18 @@ def _merge(findings: Sequence[Finding]) -> list[Finding]:
     return list({(finding.name, finding.found): finding for finding in reversed(findings)}.values())[::-1]
 
 
-def user_name() -> str:
-    """Whose boxes these are."""
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return str(os.geteuid())
-
-
 def setup_command() -> str:
     """What is to be called for this user."""
     if _is_set_up():
         return DELEGATE
     # In full, as root may have another PATH.
     program = Path(sys.executable).with_name("cloche")
-    return f"sudo {program if program.exists() else 'cloche'} setup {user_name()}"
+    return f"sudo {program if program.exists() else 'cloche'} setup {settings.user_name()}"
 
 
 def _is_set_up() -> bool:
     try:
-        return all(step.is_done for step in steps_for(user_name()))
+        return all(step.is_done for step in steps_for(settings.user_name()))
     except (NotFound, OSError):
         return False
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import pwd
 import select
 import signal
 from contextlib import suppress
@@ -252,7 +251,7 @@ class RootlessEngine(OciEngine):
 
 def run_folder() -> Path:
     """Where the runtime's state and the leases are: one for each user of this machine, whatever CLOCHE_HOME says."""
-    state = os.environ.get("XDG_STATE_HOME") or os.path.join(pwd.getpwuid(os.geteuid()).pw_dir, ".local/state")
+    state = os.environ.get("XDG_STATE_HOME") or os.path.join(settings.user_home(), ".local/state")
     return Path(state) / "cloche"
 
 

@@ -67,7 +67,7 @@ def look_around(home: Path, ids: set[str]) -> Counter[str]:
     found += [name for name in folders_of_cgroups() if Path(name).name in ids]
     for folder in (RUN / "ids", RUN / "crun", RUN / "runc"):
         if folder.exists():
-            found += [str(p) for p in folder.iterdir() if p.name in ids or (p.is_file() and p.read_text() in ids)]
+            found += [str(p) for p in folder.iterdir() if p.name in ids or (p.is_symlink() and os.readlink(p) in ids)]
     return Counter(found)
 
 
