@@ -52,3 +52,18 @@ def test_the_distribution_knows_its_own_programs_and_what_their_changelogs_name(
 
 def test_the_distribution_knows_nothing_of_a_file_of_ours(tmp_path: Path) -> None:
     assert find_package(str(install(tmp_path, "crun", "true"))) is None
+
+
+def test_what_a_program_leaves_behind_when_it_is_asked_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(
+        tmp_path,
+        "podman",
+        'for it in "$HOME" "$TMPDIR" "$XDG_RUNTIME_DIR"; do touch "$it/left"; done; echo "$HOME" 9.9',
+    )
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    look_at_versions()
+    assert list(tmp_path.rglob("left")) == []

@@ -6,6 +6,7 @@ import gzip
 import os
 import re
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -65,17 +66,20 @@ def _read_named(folder: Path) -> frozenset[str] | None:
 
 def _run(program: str, *words: str) -> str:
     """What it says; nothing where it fails, or does not end."""
-    environment = {"PATH": SYSTEM_PATH, "LC_ALL": "C"}
-    try:
-        done = subprocess.run(
-            [program, *words],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=SECONDS,
-            env=environment,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
+    # Podman leaves folders behind even where it is asked for its version only.
+    with tempfile.TemporaryDirectory(prefix="cloche-version-") as scratch:
+        environment = {"PATH": SYSTEM_PATH, "LC_ALL": "C"}
+        environment |= dict.fromkeys(("HOME", "TMPDIR", "XDG_RUNTIME_DIR"), scratch)
+        try:
+            done = subprocess.run(
+                [program, *words],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=SECONDS,
+                env=environment,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
     return done.stdout
