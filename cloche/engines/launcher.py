@@ -37,13 +37,19 @@ def run_launcher(command: Sequence[str], timeout: float = LONGEST) -> None:
         raise EngineError(f"the box could not be made: {said or f'exit code {code}'}")
 
 
-def _spawn(command: Sequence[str], stderr: int) -> int:
+def _spawn(command: Sequence[str], output: int) -> int:
+    # Nothing of this machine's, as /dev/null is: crun gives what it finds there to the box's root.
+    empty, end = os.pipe2(os.O_CLOEXEC)
+    os.close(end)
+    try:
+        return _start(command, (empty, output, output))
+    finally:
+        os.close(empty)
+
+
+def _start(command: Sequence[str], standard: Sequence[int]) -> int:
     # Half the time of subprocess.Popen; no other descriptor of ours is inheritable.
-    actions = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-        (os.POSIX_SPAWN_DUP2, stderr, 2),
-    ]
+    actions = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in enumerate(standard)]
     # Python ignores these two, and what is ignored is inherited.
     defaults = (signal.SIGPIPE, signal.SIGXFSZ)
     return os.posix_spawn(
