@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from cloche.engines.base import Events
-from cloche.engines.cgroups import BoxCgroup, Hierarchies, find_hierarchies, parse_mounts
+from cloche.engines.cgroups import BoxCgroup, Hierarchies, choose_mounts, find_hierarchies
+from cloche.engines.mountinfo import parse_mounts
 from cloche.errors import EngineError
 
 V1_CPU = "30 25 0:26 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid - cgroup cgroup rw,cpu,cpuacct"
@@ -20,7 +21,7 @@ OTHER = "36 25 0:32 / / rw,relatime - ext4 /dev/sda1 rw"
 
 
 def test_v1_mounts_are_found_by_controller() -> None:
-    v1, v2 = parse_mounts(f"{OTHER}\n{V1_CPU}\n{V1_MEMORY}\n{V1_PIDS}\n{V1_SYSTEMD}")
+    v1, v2 = choose_mounts(parse_mounts(f"{OTHER}\n{V1_CPU}\n{V1_MEMORY}\n{V1_PIDS}\n{V1_SYSTEMD}"))
     assert v1["cpu"] == v1["cpuacct"] == Path("/sys/fs/cgroup/cpu,cpuacct")
     assert v1["systemd"] == Path("/sys/fs/cgroup/systemd")
     assert v2 is None
@@ -28,7 +29,7 @@ def test_v1_mounts_are_found_by_controller() -> None:
 
 @pytest.mark.parametrize(("line", "mount"), [(HYBRID, "/sys/fs/cgroup/unified"), (PURE, "/sys/fs/cgroup")])
 def test_the_v2_mount_is_found_beside_v1_and_alone(line: str, mount: str) -> None:
-    assert parse_mounts(f"{OTHER}\n{line}")[1] == Path(mount)
+    assert choose_mounts(parse_mounts(f"{OTHER}\n{line}"))[1] == Path(mount)
 
 
 ALL_V1 = {name: Path("/v1", name) for name in ("cpu", "memory", "pids")}

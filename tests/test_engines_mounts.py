@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from cloche.engines.mounts import mounts_of, read_mounts
+from cloche.engines.mountinfo import parse_mounts
+from cloche.engines.mounts import mounts_of, tell_mounts
 
 OWN = """\
 27 1 254:0 / / rw,relatime - ext4 /dev/vda rw
@@ -32,13 +33,13 @@ OWN = """\
 def test_a_mount_is_told_in_paths_of_this_machine(
     line: str, path: str, access: str, what: str, options: list[str]
 ) -> None:
-    (found,) = read_mounts(line, OWN)
+    (found,) = tell_mounts(parse_mounts(line), parse_mounts(OWN))
     assert (found.path, found.access, found.what, list(found.options)) == (path, access, what, options)
 
 
 def test_of_two_at_one_place_the_upper_one_is_seen() -> None:
     lines = "1 0 0:8 / /a rw - proc proc rw\n2 0 0:9 / /a ro - tmpfs tmpfs rw\n"
-    assert [mount.what for mount in read_mounts(lines, OWN)] == ["tmpfs"]
+    assert [mount.what for mount in tell_mounts(parse_mounts(lines), parse_mounts(OWN))] == ["tmpfs"]
 
 
 def test_a_process_that_has_ended_sees_none() -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cloche import settings
-from cloche.engines.cgroups import parse_mounts
+from cloche.engines.cgroups import choose_mounts
+from cloche.engines.mountinfo import read_mounts
 from cloche.engines.oci import RUN
 from cloche.engines.rootless import is_about, mark_of, run_folder
 
@@ -53,7 +54,7 @@ def _processes(id: str) -> Iterator[str]:
 
 
 def _cgroups(id: str) -> Iterator[str]:
-    v1, v2 = parse_mounts(Path("/proc/self/mountinfo").read_text())
+    v1, v2 = choose_mounts(read_mounts())
     for mount in {*v1.values(), *([v2] if v2 else [])}:
         # Some folder of Cloche's, at the top or below what was delegated to a user.
         for folder in (*mount.glob(f"cloche*/{id}"), *mount.glob(f"*/*/*/cloche*/{id}")):
@@ -61,9 +62,9 @@ def _cgroups(id: str) -> Iterator[str]:
 
 
 def _mounts(id: str) -> Iterator[str]:
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        if id in line:
-            yield f"mount {line.split()[4]}"
+    for row in read_mounts():
+        if any(id in word for word in (row.root, row.path, *row.settings)):
+            yield f"mount {row.path}"
 
 
 def _loop_devices(id: str) -> Iterator[str]:

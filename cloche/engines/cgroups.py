@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 
 from cloche.engines.config import CPU_PERIOD_US, KEEPER_PIDS, socket_memory
 from cloche.engines.counters import CgroupCounters, CounterFile
+from cloche.engines.mountinfo import read_mounts
 from cloche.errors import EngineError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from cloche.engines.mountinfo import MountRow
     from cloche.models import Limits
 
 PARENT = "cloche"
@@ -53,27 +55,24 @@ class Hierarchies:
         return [name for name in NEEDED if name not in have]
 
 
-def parse_mounts(mountinfo: str) -> tuple[dict[str, Path], Path | None]:
-    """The v1 mounts by controller, and the v2 mount, of a /proc/self/mountinfo."""
+def choose_mounts(rows: Iterable[MountRow]) -> tuple[dict[str, Path], Path | None]:
+    """The v1 mounts by controller, and the v2 mount."""
     v1: dict[str, Path] = {}
     v2: Path | None = None
-    for line in mountinfo.splitlines():
-        left, _, right = line.partition(" - ")
-        kind, _, options = right.split(" ", 2)
-        mount = Path(left.split(" ")[4])
-        if kind == "cgroup2":
-            v2 = v2 or mount
-        elif kind == "cgroup":
-            for option in options.split(","):
+    for row in rows:
+        if row.kind == "cgroup2":
+            v2 = v2 or Path(row.path)
+        elif row.kind == "cgroup":
+            for option in row.settings:
                 if option not in ("rw", "ro", "xattr"):
-                    v1.setdefault(option.removeprefix("name="), mount)
+                    v1.setdefault(option.removeprefix("name="), Path(row.path))
     return v1, v2
 
 
 @cache
 def find_hierarchies() -> Hierarchies:
     """Those that this process may use. Read once; mounts of cgroups do not move while a machine runs."""
-    v1, v2 = parse_mounts(Path("/proc/self/mountinfo").read_text())
+    v1, v2 = choose_mounts(read_mounts())
     uid = os.geteuid()
     if uid != 0:
         return narrow(v1, v2, uid, Path("/proc/self/cgroup").read_text())
@@ -83,7 +82,7 @@ def find_hierarchies() -> Hierarchies:
 @cache
 def find_v2_beside_v1() -> Path | None:
     """The mount of a v2 tree on a machine whose limits are v1's."""
-    v1, v2 = parse_mounts(Path("/proc/self/mountinfo").read_text())
+    v1, v2 = choose_mounts(read_mounts())
     return None if v2 is None or Hierarchies(v1, v2, _controllers(v2)).unified else v2
 
 

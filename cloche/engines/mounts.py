@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal
+
+from cloche.engines import mountinfo
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-_ESCAPED: Final = re.compile(r"\\([0-7]{3})")
+    from cloche.engines.mountinfo import MountRow
+
 _PLAIN: Final = frozenset(("rw", "ro", "relatime", "noatime"))
 
 
@@ -29,52 +30,22 @@ class Mount:
     """Such as nosuid, nodev, noexec."""
 
 
-class _Row(NamedTuple):
-    device: str
-    root: str
-    path: str
-    options: tuple[str, ...]
-    kind: str
-    settings: dict[str, str]
-
-
 def mounts_of(pid: int) -> list[Mount]:
     """Those that a process of this machine sees, by path; none where it has ended."""
     try:
-        seen = Path(f"/proc/{pid}/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+        seen = mountinfo.read_mounts(pid)
     except (FileNotFoundError, ProcessLookupError):
         return []
-    own = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
-    return read_mounts(seen, own)
+    return tell_mounts(seen, mountinfo.read_mounts())
 
 
-def read_mounts(seen: str, own: str) -> list[Mount]:
-    """The mounts of one /proc/PID/mountinfo, told in paths of another, which is this machine's."""
-    ours = [_parse(line) for line in own.splitlines()]
-    found = {row.path: _tell(row, ours) for row in map(_parse, seen.splitlines())}
+def tell_mounts(seen: Iterable[MountRow], own: Sequence[MountRow]) -> list[Mount]:
+    """The mounts of one process, told in paths of another, which is this machine's."""
+    found = {row.path: _tell(row, own) for row in seen}
     return [found[path] for path in sorted(found)]
 
 
-def _parse(line: str) -> _Row:
-    left, _, right = line.partition(" - ")
-    fields = left.split(" ")
-    kind, _, settings = right.split(" ", 2)
-    pairs = (setting.partition("=") for setting in settings.split(","))
-    return _Row(
-        device=fields[2],
-        root=_unescape(fields[3]),
-        path=_unescape(fields[4]),
-        options=tuple(fields[5].split(",")),
-        kind=kind,
-        settings={name: value for name, _, value in pairs},
-    )
-
-
-def _unescape(text: str) -> str:
-    return _ESCAPED.sub(lambda match: chr(int(match[1], 8)), text)
-
-
-def _tell(row: _Row, ours: Iterable[_Row]) -> Mount:
+def _tell(row: MountRow, ours: Iterable[MountRow]) -> Mount:
     source = _source(row, ours)
     return Mount(
         path=row.path,
@@ -86,7 +57,7 @@ def _tell(row: _Row, ours: Iterable[_Row]) -> Mount:
     )
 
 
-def _source(row: _Row, ours: Iterable[_Row]) -> str | None:
+def _source(row: MountRow, ours: Iterable[MountRow]) -> str | None:
     """Where this machine sees the same: the longest of its own mounts that holds it, of those on top of others."""
     holding = [own for own in ours if own.device == row.device and _is_below(row.root, own.root)]
     if not holding:
@@ -99,10 +70,10 @@ def _is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def _describe(row: _Row, source: str | None) -> str:
+def _describe(row: MountRow, source: str | None) -> str:
     if source is not None:
         return f"this machine's {source}"
     if row.kind == "overlay":
         return "a disk of its own over the image"
-    size = row.settings.get("size")
+    size = next((setting[5:] for setting in row.settings if setting.startswith("size=")), None)
     return f"{row.kind}, {size}" if size else row.kind
