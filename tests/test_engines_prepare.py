@@ -32,7 +32,7 @@ def test_new_ids_begin_behind_all_that_were_given(monkeypatch: pytest.MonkeyPatc
 
 def test_on_v2_the_user_s_service_manager_is_told_to_delegate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     v2 = Hierarchies({}, Path("/v2"), frozenset({"cpu", "memory", "pids"}))
-    monkeypatch.setattr(prepare, "find_hierarchies", lambda: v2)
+    monkeypatch.setattr(prepare, "all_hierarchies", lambda: v2)
     monkeypatch.setattr(prepare, "SYSTEMD", tmp_path)
     monkeypatch.setattr(prepare, "UNITS", tmp_path / "units")
     steps = {step.name: step for step in prepare.steps_for("nobody")}

@@ -53,3 +53,16 @@ def test_an_environment_that_no_process_can_have_is_refused() -> None:
         check_environment({"A": "x" * (1 << 20)})
     with pytest.raises(InvalidRequest, match="strings"):
         check_environment({"A": 1})  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("name", ["", "-a", "/a", "a:b", "a\n", "x" * 65, "0123456789abcdefghij"])
+def test_a_name_that_could_be_taken_for_something_else_is_refused(home: Path, name: str) -> None:
+    del home
+    with pytest.raises(InvalidRequest, match="name is"):
+        make_spec(limits={}, name=name)
+
+
+@pytest.mark.parametrize("name", ["a", "tests 2", "m\u00fcller@x.de", "v1.2+b/c", "0123456789abcdefghijk"])
+def test_names_are_for_people(home: Path, name: str) -> None:
+    del home
+    assert make_spec(limits={}, name=name).name == name

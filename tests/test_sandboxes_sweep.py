@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -159,6 +160,22 @@ def test_a_full_disk_is_told_and_once_there_is_room_all_goes_on(small_home: Path
     assert not list((small_home / "boxes").iterdir())
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_with_a_full_disk_sandboxes_are_removed_all_the_same(small_home: Path, engine: str) -> None:
+    box, other = Sandbox.create(engine=engine, name="one"), Sandbox.create(engine=engine)
+    for size in (1 << 16, 1 << 10, 1):
+        with suppress(OSError), (small_home / "ballast").open("ab", buffering=0) as file:
+            while True:
+                file.write(bytes(size))
+    assert box.kill()
+    code = f"from cloche.cli.main import main\nassert main(['rm', {other.id!r}]) == 0"
+    done = in_a_program(code, small_home)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not list((small_home / "boxes").iterdir())
+    (small_home / "ballast").unlink()
+    assert Sandbox.list() == []
+
+
 def test_a_home_that_cannot_be_written_is_told(small_home: Path) -> None:
     Sandbox.create(engine="host").kill()
     database_in(small_home).close()
@@ -176,6 +193,19 @@ def in_a_program(code: str, home: Path, **limits: int) -> subprocess.CompletedPr
     return subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment, preexec_fn=limit
     )
+
+
+def test_a_copy_of_a_data_folder_has_none_of_its_sandboxes(home: Path, tmp_path: Path) -> None:
+    with Sandbox.create(name="one") as box:
+        copy = tmp_path / "copy"
+        shutil.copytree(home, copy, symlinks=True, ignore=shutil.ignore_patterns("keeper.sock"))
+        code = "from cloche import Sandbox\nfrom cloche.cli.main import main\nassert Sandbox.list() == []\n"
+        code += f"assert main(['rm', 'one']) == main(['rm', {box.id!r}]) == 125\n"
+        code += "with Sandbox.create(name='one') as other: assert other.commands.run('true').ok\n"
+        done = in_a_program(code, copy)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert not list((copy / "boxes").iterdir())
+        assert works(box)
 
 
 TELL = """

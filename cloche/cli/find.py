@@ -35,10 +35,10 @@ def find_record(word: str) -> Record:
 
     Raises: SandboxNotFound, InvalidRequest.
     """
-    from cloche.sandboxes import boxes
+    from cloche.sandboxes import boxes, finding
 
     try:
-        return boxes.find(word)
+        return finding.find(word)
     except SandboxNotFound as error:
         like = [row.id for row in boxes.rows().present() if word and row.id.startswith(word)]
         if not like:

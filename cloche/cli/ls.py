@@ -22,9 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Lists them, the oldest first."""
-    from cloche.sandboxes import boxes
+    from cloche.sandboxes import finding
 
-    found = boxes.all_boxes()
+    found = finding.all_boxes()
     if args.quiet:
         print("".join(f"{record.box.id}\n" for record in found), end="")
     elif args.json:

@@ -70,20 +70,25 @@ def choose_mounts(rows: Iterable[MountRow]) -> tuple[dict[str, Path], Path | Non
 
 
 @cache
-def find_hierarchies() -> Hierarchies:
-    """Those that this process may use. Read once; mounts of cgroups do not move while a machine runs."""
+def all_hierarchies() -> Hierarchies:
+    """Those of this machine, whoever asks. Read once; mounts of cgroups do not move while a machine runs."""
     v1, v2 = choose_mounts(read_mounts())
-    uid = os.geteuid()
-    if uid != 0:
-        return narrow(v1, v2, uid, Path("/proc/self/cgroup").read_text())
     return Hierarchies(v1, v2, _controllers(v2))
 
 
 @cache
+def find_hierarchies() -> Hierarchies:
+    """Those that this process may use."""
+    there, uid = all_hierarchies(), os.geteuid()
+    if uid == 0:
+        return there
+    return narrow(there.v1, there.v2, uid, Path("/proc/self/cgroup").read_text())
+
+
 def find_v2_beside_v1() -> Path | None:
     """The mount of a v2 tree on a machine whose limits are v1's."""
-    v1, v2 = choose_mounts(read_mounts())
-    return None if v2 is None or Hierarchies(v1, v2, _controllers(v2)).unified else v2
+    there = all_hierarchies()
+    return None if there.unified else there.v2
 
 
 def parent_of(uid: int) -> str:

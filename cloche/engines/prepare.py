@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from cloche.engines.cgroups import NEEDED, find_hierarchies, parent_of
+from cloche.engines.cgroups import NEEDED, all_hierarchies, parent_of
 from cloche.engines.machine import SYSTEM_PATH, find_program
 from cloche.engines.subids import MAPPERS, SLICE, parse_ranges
 from cloche.errors import EngineError, NotFound
@@ -52,7 +52,7 @@ def steps_for(name: str) -> list[Step]:
         user = pwd.getpwnam(name)
     except KeyError:
         raise NotFound(f"there is no user {name!r} on this machine; make one: useradd --create-home {name}") from None
-    return [_mappers(), _ids(user), *(_v2(user) if find_hierarchies().unified else _v1(user))]
+    return [_mappers(), _ids(user), *(_v2(user) if all_hierarchies().unified else _v1(user))]
 
 
 def _mappers() -> Step:
@@ -87,7 +87,7 @@ def _first_free() -> int:
 
 
 def _v1(user: pwd.struct_passwd) -> list[Step]:
-    v1 = find_hierarchies().v1
+    v1 = all_hierarchies().v1
     folders = sorted({v1[name] / parent_of(user.pw_uid) for name in V1_CONTROLLERS if name in v1})
     missing = [folder for folder in folders if not folder.is_dir() or folder.stat().st_uid != user.pw_uid]
     lines = "".join(f"d {folder} 0755 {user.pw_uid} {user.pw_gid} -\n" for folder in folders)
@@ -95,7 +95,7 @@ def _v1(user: pwd.struct_passwd) -> list[Step]:
     steps = [
         Step(
             "cgroups",
-            not missing,
+            bool(folders) and not missing,
             f"missing: {', '.join(map(str, missing))}" if missing else f"{len(folders)} folders of the user's",
             f"makes {', '.join(map(str, folders))}, which belong to {user.pw_name}",
             lambda: _make_folders(folders, user),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -18,9 +19,10 @@ from cloche.sandboxes import records
 from cloche.sandboxes.records import Record, RuntimeChoice
 from cloche.sandboxes.states import REASONS
 from cloche.store.boxes import Boxes
-from cloche.store.database import database_in
+from cloche.store.database import database_in, has_no_room
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from pathlib import Path
 
     from cloche.engines.base import Engine
@@ -99,7 +101,7 @@ def all_boxes() -> list[Record]:
     """Every sandbox of this machine that can be used, the oldest first."""
     folder = boxes_folder()
     found = [records.load(folder / row.id) for row in rows().present() if row.state == "running"]
-    return [record for record in found if record]
+    return [record for record in found if record and engine_named(record.box.engine).is_alive(record.box)]
 
 
 def delete(record: Record, reason: str = "deleted") -> bool:
@@ -109,15 +111,30 @@ def delete(record: Record, reason: str = "deleted") -> bool:
 
 def end(box: Box, reason: str) -> bool:
     """As `delete`, whatever of the box is there. Any number of processes may do it at once, and each leaves nothing."""
-    is_ours = rows().begin_delete(box.id, reason)
+    is_ours = box.folder.exists()
+    with _told_later():
+        is_ours = rows().begin_delete(box.id, reason)
     point("delete.intended")
     engine_named(box.engine).delete(box)
     point("delete.engine")
     remove_folder(box.folder)
     point("delete.folder")
-    rows().mark_ended(box.id)
+    with _told_later():
+        # Once more, where there is room only by now.
+        rows().begin_delete(box.id, reason)
+        rows().mark_ended(box.id)
     point("delete.ended")
     return is_ours
+
+
+@contextmanager
+def _told_later() -> Generator[None]:
+    """On a full disk the row stays as it is: what takes the room may be the sandbox, and a sweep sets the row right."""
+    try:
+        yield
+    except EngineError as error:
+        if not has_no_room(error):
+            raise
 
 
 def box_of(id: str, engine: str) -> Box:

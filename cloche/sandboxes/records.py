@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, cast
 from cloche.engines.base import Box
 from cloche.models import Limits, SandboxSpec
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 FILE: Final = "box.json"
 BASH: Final = "/bin/bash"
 SH: Final = "/bin/sh"
@@ -72,7 +72,7 @@ def save(record: Record) -> None:
     """Written whole or not at all; readable by its owner only, for it holds the environment."""
     path = record.box.folder / FILE
     scratch = path.with_suffix(".new")
-    content = json.dumps({"format": FORMAT, **_as_json(record)}, indent=1)
+    content = json.dumps({"format": FORMAT, "folder": _mark_of(record.box.folder), **_as_json(record)}, indent=1)
     descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with open(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
         file.write(content)
@@ -86,7 +86,7 @@ def load(folder: Path) -> Record | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     values = cast("dict[str, Any]", json.loads(content))
-    if values.pop("format") != FORMAT:
+    if values.pop("format") != FORMAT or values.pop("folder") != _mark_of(folder):
         return None
     box, spec = values.pop("box"), values.pop("spec")
     sets = {name: frozenset(spec[name]) for name in ("explicit", "without")}
@@ -97,6 +97,20 @@ def load(folder: Path) -> Record | None:
         runtime=RuntimeChoice(**values.pop("runtime")),
         **values,
     )
+
+
+def is_copy(folder: Path) -> bool:
+    """True where the sandbox that is described there is not in that folder: somebody has copied its own."""
+    try:
+        values = cast("dict[str, Any]", json.loads((folder / FILE).read_bytes()))
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+    return values.get("format") == FORMAT and values.get("folder") != _mark_of(folder)
+
+
+def _mark_of(folder: Path) -> str:
+    found = folder.stat()
+    return f"{found.st_dev}:{found.st_ino}"
 
 
 def _as_json(record: Record) -> dict[str, Any]:

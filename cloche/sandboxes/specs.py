@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 MAX_ENVIRONMENT: Final = 512 << 10
 MAX_VARIABLES: Final = 2048
-_NAME: Final = re.compile(r"[\w .:@/+-]{1,64}")
+_NAME: Final = re.compile(r"\w[\w .@/+-]{0,63}")
+_ID: Final = re.compile(r"[a-z0-9]{20}")
 
 
 def make_spec(
@@ -40,7 +41,11 @@ def make_spec(
     Raises: InvalidRequest.
     """
     if name is not None and not _NAME.fullmatch(name):
-        raise InvalidRequest(f"name is {name!r}; 1 to 64 letters, digits, spaces and .:@/+-_ were expected")
+        raise InvalidRequest(
+            f"name is {name!r}; 1 to 64 letters, digits, spaces and .@/+-_ were expected, the first a letter or digit"
+        )
+    if name is not None and _ID.fullmatch(name):
+        raise InvalidRequest(f"name is {name!r}, which looks like an id; take one that no sandbox can have as its id")
     folder, access = parse_workspace(workspace)
     return SandboxSpec(
         image=image,

@@ -11,44 +11,47 @@ from typing import TYPE_CHECKING, Final
 
 from cloche import settings
 from cloche.engines import ENGINES, engine_named
+from cloche.engines.folders import remove_folder
 from cloche.errors import ClocheError, EngineError
 from cloche.sandboxes import boxes, records
 from cloche.sandboxes.states import Found, judge
 from cloche.store import makers
 from cloche.store.boxes import Row
+from cloche.store.database import STAMP
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
 EVERY_SECONDS: Final = 60.0
-STAMP: Final = "swept"
 THREADS: Final = 8
 UNKNOWN_ENGINE: Final = "embedded:crun"
 """It removes what any OCI runtime leaves."""
 _ID: Final = re.compile(r"[a-z0-9]{20}")
 
 
-def sweep_now_and_then() -> None:
-    """Where nobody has done it for a minute, or since the machine was started.
+def sweep_now_and_then() -> bool:
+    """True where it was done: nobody had for a minute, or since the machine was started or boxes.db was made.
 
     Raises: EngineError.
     """
     try:
-        _sweep_where_it_is_time()
+        return _sweep_where_it_is_time()
     except OSError as error:
         raise EngineError(f"the sandboxes in {str(settings.home())!r} can't be looked through: {error}") from error
 
 
-def _sweep_where_it_is_time() -> None:
+def _sweep_where_it_is_time() -> bool:
+    boxes.rows().open()
     stamp = settings.home() / STAMP
     try:
         is_fresh = 0 <= time.time() - stamp.stat().st_mtime < EVERY_SECONDS
         if is_fresh and stamp.read_text(encoding="ascii") == makers.boot():
-            return
+            return False
     except (FileNotFoundError, ValueError):
         pass
     sweep()
+    return True
 
 
 def sweep() -> dict[str, str]:
@@ -104,7 +107,12 @@ def _give_rows(home: Path) -> None:
     for name in names:
         if name in known or not _ID.fullmatch(name):
             continue
-        record = records.load(home / "boxes" / name)
+        folder = home / "boxes" / name
+        if records.is_copy(folder):
+            # The sandbox itself is another data folder's.
+            remove_folder(folder)
+            continue
+        record = records.load(folder)
         boxes.rows().put(
             Row(
                 id=name,

@@ -43,6 +43,13 @@ class Boxes:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    def open(self) -> None:
+        """Have the file there, made anew where it was lost.
+
+        Raises: EngineError.
+        """
+        self._database.query("SELECT 1")
+
     def intend(self, id: str, *, engine: str, name: str | None, is_bound: bool) -> None:
         """Before anything is made.
 

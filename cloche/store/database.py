@@ -11,6 +11,7 @@ import os
 import sqlite3
 import threading
 import time
+import zlib
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILE: Final = "boxes.db"
+STAMP: Final = "swept"
+"""The file beside it that says when all of its rows were last gone through."""
 WAIT_SECONDS: Final = 20.0
 MIGRATIONS: Final = (
     """
@@ -123,6 +126,14 @@ class Database:
             ) from error
 
 
+def has_no_room(error: EngineError) -> bool:
+    """True where the file can't be written as its disk is full."""
+    cause = error.__cause__
+    # A full disk is told in several ways, by what was to be written.
+    codes = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+    return isinstance(cause, sqlite3.OperationalError) and cause.sqlite_errorcode & 0xFF in codes
+
+
 @cache
 def database_in(home: Path) -> Database:
     """That of a data folder; the same object each time."""
@@ -136,15 +147,36 @@ def _open_file(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = OFF")
         _migrate(connection, path)
+        _refuse_copy(connection, path)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
+def _refuse_copy(connection: sqlite3.Connection, path: Path) -> None:
+    """What it says is of the sandboxes of one folder: in a copy of that, none of them is its own.
+
+    Raises: sqlite3.DatabaseError.
+    """
+    found, own = _number(connection, "application_id"), _mark_of(path.parent)
+    if found == 0:
+        connection.execute(f"PRAGMA application_id = {own}")
+    elif found != own:
+        raise sqlite3.DatabaseError(f"{str(path)!r} is a copy of another folder's")
+
+
+def _mark_of(folder: Path) -> int:
+    """Another one for a copy, and the same one where the folder was moved."""
+    found = folder.stat()
+    return zlib.crc32(f"{found.st_dev}:{found.st_ino}".encode()) & 0x7FFFFFFF or 1
+
+
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     if _version(connection) == len(MIGRATIONS):
         return
+    # Nobody has gone through the rows of this one.
+    path.with_name(STAMP).unlink(missing_ok=True)
     with closing(connection.execute("BEGIN IMMEDIATE")):
         version = _version(connection)
     try:
@@ -164,4 +196,8 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+    return _number(connection, "user_version")
+
+
+def _number(connection: sqlite3.Connection, pragma: str) -> int:
+    return int(connection.execute(f"PRAGMA {pragma}").fetchone()[0])

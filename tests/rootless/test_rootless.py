@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 from pathlib import Path
@@ -72,6 +73,14 @@ def test_the_first_run_says_what_root_is_to_do(unprepared: Ordinary) -> None:
     status, said = unprepared.run("-m", "cloche.first_run")
     assert status == 1
     assert f"setup {unprepared.name}\n" in said
+
+
+def test_what_is_missing_is_told_to_whom_it_is_missing(prepared: Ordinary, unprepared: Ordinary) -> None:
+    for user, wanted in ((prepared, 0), (unprepared, 1)):
+        status, said = user.run("-m", "cloche", "setup", "--check", "--json")
+        assert status == wanted, said
+        states = {step["name"]: step["ready"] for step in json.loads(said)["steps"]}
+        assert states["cgroups"] is (wanted == 0)
 
 
 @pytest.mark.parametrize("option", ["memory_mb=64", "pids=10", "cpus=0.5", "user='root'"])

@@ -13,7 +13,7 @@ from cloche.client.waiting import in_thread
 from cloche.errors import InvalidRequest, SandboxError
 from cloche.link import frames
 from cloche.models import ListeningPort, Usage
-from cloche.sandboxes import boxes
+from cloche.sandboxes import boxes, finding
 from cloche.sandboxes.specs import make_spec
 from cloche.sandboxes.sweep import sweep_now_and_then
 
@@ -132,12 +132,12 @@ class AsyncSandbox:
 
         Raises: SandboxNotFound.
         """
-        return cls(await in_thread(boxes.find, id))
+        return cls(await in_thread(finding.find, id))
 
     @classmethod
     async def list(cls) -> builtins.list[Self]:
         """The sandboxes of this machine, the oldest first."""
-        return [cls(record) for record in await in_thread(boxes.all_boxes)]
+        return [cls(record) for record in await in_thread(finding.all_boxes)]
 
     @property
     def name(self) -> str | None:

@@ -14,7 +14,7 @@ from cloche.client.waiting import in_place
 from cloche.errors import InvalidRequest, SandboxError
 from cloche.link import frames
 from cloche.models import ListeningPort, Usage
-from cloche.sandboxes import boxes
+from cloche.sandboxes import boxes, finding
 from cloche.sandboxes.specs import make_spec
 from cloche.sandboxes.sweep import sweep_now_and_then
 
@@ -133,12 +133,12 @@ class Sandbox:
 
         Raises: SandboxNotFound.
         """
-        return cls(in_place(boxes.find, id))
+        return cls(in_place(finding.find, id))
 
     @classmethod
     def list(cls) -> builtins.list[Self]:
         """The sandboxes of this machine, the oldest first."""
-        return [cls(record) for record in in_place(boxes.all_boxes)]
+        return [cls(record) for record in in_place(finding.all_boxes)]
 
     @property
     def name(self) -> str | None:
