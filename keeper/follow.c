@@ -39,6 +39,7 @@ void follow_update_interest(struct run *run)
     for (int i = 0; i < 2; i++)
         if (run->is_started)
             loop_listen(&run->keeper->loop, &run->outputs[i].source, is_wanted ? EPOLLIN : 0);
+    channel_feed(run);
 }
 
 /* What stays with a frame that was announced and whose octets somebody else has read away. */
@@ -141,14 +142,17 @@ static void end_of_pipe(struct pipe_end *end)
         return;
     }
     loop_close(&run->keeper->loop, &end->source);
+    channel_note(run, end->index, SIZE_MAX);
     if (run->is_finished)
         run_settle(run);
     else
         run_check_drained(run);
 }
 
-static void note_progress(struct run *run, size_t size)
+static void note_progress(const struct pipe_end *end, size_t size)
 {
+    struct run *run = end->run;
+    channel_note(run, end->index, size);
     if (!run->has_ended)
         return;
     run->drained += size;
@@ -182,7 +186,7 @@ static int pass_by_splice(struct pipe_end *end, struct conn *owner, uint64_t bud
     owner->offset = run->output.total;
     if (conn_flush(owner))
         splice_on(run, owner);
-    note_progress(run, size);
+    note_progress(end, size);
     return 1;
 }
 
@@ -212,7 +216,7 @@ static void pass_by_copy(struct pipe_end *end, struct conn *owner, uint64_t budg
     if (n > SPLICE_FROM)
         conn_flush(owner);
     follow_feed(run);
-    note_progress(run, (size_t)n);
+    note_progress(end, (size_t)n);
 }
 
 static void keep(struct pipe_end *end)
@@ -228,9 +232,12 @@ static void keep(struct pipe_end *end)
     }
     if (run->is_finished)
         return; /* of leftover processes, whose output nobody waits for */
-    output_add(&run->output, scratch, (size_t)n, end->index);
+    if (run->flags & RUN_CHANNEL)
+        output_pass(&run->output, (uint64_t)n); /* between two owners it is nobody's */
+    else
+        output_add(&run->output, scratch, (size_t)n, end->index);
     follow_feed(run);
-    note_progress(run, (size_t)n);
+    note_progress(end, (size_t)n);
 }
 
 void follow_output(struct pipe_end *end)
@@ -257,6 +264,10 @@ static void on_frame(struct conn *conn, uint8_t type, uint8_t *payload, uint32_t
     struct frame frame = {0};
     if (!conn->is_owner && !(run->flags & RUN_BACKGROUND)) {
         conn_close(conn);
+        return;
+    }
+    if (type == END && run->flags & RUN_CHANNEL && size == 0) {
+        run->channel.is_at_rest = 1;
         return;
     }
     if ((type != STDIN && type != STDIN_END && type != RESIZE) || frame_decode(&frame, type, payload, size, NULL) < 0) {
@@ -298,7 +309,9 @@ static void on_gone(struct conn *conn)
     if (conn->is_owner && !run->has_failed) {
         int was_told = conn->is_closing && !conn->out_used;
         run->owner = NULL;
-        if (!run->is_finished)
+        if (run->flags & RUN_CHANNEL)
+            channel_pass_on(run, conn);
+        else if (!run->is_finished)
             output_keep_from_here(&run->output, run->output_limit == 0);
         else if (!was_told && !run->is_kept) {
             run->is_kept = 1;

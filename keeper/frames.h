@@ -21,8 +21,8 @@ enum frame_type {
     ENTRY, EVENT, PROCESS, PORT, USAGE_IS, PEER,
 };
 
-enum { RUN_STDIN = 1, RUN_PTY = 2, RUN_BACKGROUND = 4 };
-enum { ATTACH_FOLLOW = 1 };
+enum { RUN_STDIN = 1, RUN_PTY = 2, RUN_BACKGROUND = 4, RUN_CHANNEL = 8 };
+enum { ATTACH_FOLLOW = 1, ATTACH_OWN = 2 };
 enum { INPUT_DATA, INPUT_END, INPUT_RESIZE };
 enum { SCOPE_PROCESS = 0, SCOPE_TREE = 2 };
 enum { WATCH_RECURSIVE = 1 };

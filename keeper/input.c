@@ -20,6 +20,8 @@ struct input_chunk {
 /* A client of the run goes on; one that asked for this input only has its answer. */
 static void answer(struct conn *conn, int code)
 {
+    if (!conn)
+        return;
     if (conn->operation == &follow_operation) {
         conn_resume(conn);
         return;
@@ -164,6 +166,8 @@ void input_forget(struct run *run, const struct conn *conn)
     struct input_chunk **at = &run->chunks;
     while (*at) {
         struct input_chunk *chunk = *at;
+        if (chunk->conn == conn && run->flags & RUN_CHANNEL)
+            chunk->conn = NULL; /* whose turn is next finds no half of a request there */
         if (chunk->conn != conn) {
             at = &chunk->next;
             continue;

@@ -15,12 +15,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
+enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127, CHANNEL_FD = 3 };
 
 enum step {
     STEP_NONE, STEP_SESSION, STEP_DESCRIPTORS, STEP_TERMINAL, STEP_CGROUP, STEP_OOM_SCORE, STEP_LIMITS,
     STEP_GROUPS, STEP_GROUP, STEP_BOUNDING, STEP_AMBIENT, STEP_SECUREBITS, STEP_USER, STEP_CAPABILITIES,
-    STEP_PRIVILEGES, STEP_FOLDER, STEP_FILTER,
+    STEP_PRIVILEGES, STEP_FOLDER, STEP_FILTER, STEP_CHANNEL,
 };
 
 static const char *const step_names[] = {
@@ -40,6 +40,7 @@ static const char *const step_names[] = {
     [STEP_CAPABILITIES] = "drop the capabilities",
     [STEP_PRIVILEGES] = "rule out new privileges",
     [STEP_FOLDER] = "enter the working directory",
+    [STEP_CHANNEL] = "set up the channel",
     [STEP_FILTER] = "install the system call filter",
 };
 
@@ -165,6 +166,9 @@ static int set_up(const struct launch *l)
         return step;
     if (chdir(*l->cwd ? l->cwd : "/") < 0)
         return STEP_FOLDER;
+    /* Last: what the keeper had there was of use until here. */
+    if (l->channel >= 0 && (l->status == CHANNEL_FD || l->channel == CHANNEL_FD || dup2(l->channel, CHANNEL_FD) < 0))
+        return STEP_CHANNEL;
     unblock_signals();
     return 0;
 }

@@ -10,6 +10,7 @@ struct launch {
     const char *cwd;
     uint32_t uid, gid;
     int input, output, error; /* descriptors */
+    int channel;              /* -1: none; else it is to be 3 */
     int status;               /* write end of the pipe that tells of failures */
     int has_terminal;
 };

@@ -52,6 +52,7 @@ static void free_run(struct run *run)
     loop_close(&run->keeper->loop, &run->outputs[0].source);
     loop_close(&run->keeper->loop, &run->outputs[1].source);
     input_close(run);
+    channel_close(run);
     output_close(&run->output);
     free(run->tag);
     free(run->argv);
@@ -152,7 +153,7 @@ static void on_status(struct source *source, uint32_t events)
     run_progress(run);
 }
 
-static size_t waiting_octets(const struct pipe_end *end)
+size_t waiting_octets(const struct pipe_end *end)
 {
     int count = 0;
     if (end->source.fd < 0 || ioctl(end->source.fd, FIONREAD, &count) < 0 || count < 0)
@@ -211,6 +212,7 @@ static void finish(struct run *run)
     if (run->exit.exit_code != 0)
         run->exit_flags |= disk_flags();
     run->is_finished = 1;
+    channel_finish(run);
     run->exit.flags = run->exit_flags;
     run->exit.dropped = run->output.dropped;
     run->exit.offset = run->output.total;
@@ -243,7 +245,7 @@ void run_check_drained(struct run *run)
 
 /* Each end of the two pipes, or of the terminal; -1 where there is none. */
 struct ends {
-    int output[2], error[2], input[2], status[2];
+    int output[2], error[2], input[2], channel[2], status[2];
 };
 
 static void close_fd(int *fd)
@@ -259,6 +261,7 @@ static void close_ends(struct ends *ends)
         close_fd(&ends->output[i]);
         close_fd(&ends->error[i]);
         close_fd(&ends->input[i]);
+        close_fd(&ends->channel[i]);
         close_fd(&ends->status[i]);
     }
 }
@@ -288,6 +291,8 @@ static int open_ends(struct keeper *keeper, const struct frame *request, struct 
         rc = open_pipe(ends->error, 0);
     if (rc == 0 && request->flags & RUN_STDIN)
         rc = open_pipe(ends->input, 1);
+    if (rc == 0 && request->flags & RUN_CHANNEL)
+        rc = open_pipe(ends->channel, 0);
     return rc;
 }
 
@@ -328,11 +333,12 @@ static struct run *make_run(struct keeper *keeper, const struct frame *request)
     run->keeper = keeper;
     run->flags = request->flags;
     run->uid = request->uid;
-    run->output_limit = request->output_limit;
+    /* The owner of a channel gets all output, or it is nobody's. */
+    run->output_limit = request->flags & RUN_CHANNEL ? 0 : request->output_limit;
     run->time_limit_ms = request->time_limit_ms < MAX_LIMIT_MS ? request->time_limit_ms : MAX_LIMIT_MS;
     run->limit.due = on_limit;
     run->drain.due = on_drain;
-    run->status.fd = run->input.fd = run->tree.monitor.fd = -1;
+    run->status.fd = run->input.fd = run->tree.monitor.fd = run->channel.end.source.fd = -1;
     for (int i = 0; i < 2; i++)
         run->outputs[i] = (struct pipe_end){.source = {.fd = -1}, .run = run, .index = i};
     run->last_chunk = &run->chunks;
@@ -364,6 +370,7 @@ static int start_tree(struct run *run, const struct frame *request, const struct
                                                               : keeper->null_fd,
                                .output = ends->output[1],
                                .error = has_terminal ? ends->output[1] : ends->error[1],
+                               .channel = ends->channel[1],
                                .status = ends->status[1],
                                .has_terminal = has_terminal,
                            });
@@ -395,6 +402,8 @@ static int set_up(struct run *run, const struct frame *request, struct ends *end
     take(&run->outputs[1].source, &ends->error[0], on_output);
     input_open(run, ends->input[1]);
     ends->input[1] = -1;
+    channel_open(run, ends->channel[0]);
+    ends->channel[0] = -1;
     return 0;
 }
 
@@ -402,7 +411,7 @@ static int set_up(struct run *run, const struct frame *request, struct ends *end
 static void look_for_start(struct run *run)
 {
     struct keeper *keeper = run->keeper;
-    if (run->owner && !(run->flags & RUN_PTY))
+    if (run->owner && !(run->flags & (RUN_PTY | RUN_CHANNEL)))
         timer_set(&keeper->loop, &run->drain, now_ms() + START_MS);
     else
         loop_add(&keeper->loop, &run->status, EPOLLIN);
@@ -411,9 +420,13 @@ static void look_for_start(struct run *run)
 void run_start(struct conn *conn, struct frame *request)
 {
     struct keeper *keeper = conn->keeper;
-    struct ends ends = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
+    struct ends ends = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
     if (request->argv.count == 0) {
         conn_fail(conn, EINVAL, "argv is empty; it needs the program's name at least");
+        return;
+    }
+    if (request->flags & RUN_CHANNEL && request->flags & RUN_PTY) {
+        conn_fail(conn, EINVAL, "a terminal and a channel do not go together");
         return;
     }
     if (keeper->run_count - keeper->ended_count >= MAX_RUNS) {
@@ -436,7 +449,12 @@ void run_start(struct conn *conn, struct frame *request)
         return;
     }
     keeper->live_count++;
-    if (request->flags & RUN_BACKGROUND) {
+    if (request->flags & RUN_CHANNEL) {
+        run->is_kept = 1;
+        run->owner = conn;
+        conn->is_owner = 1;
+        set_active(keeper, &conn->is_counted, 1);
+    } else if (request->flags & RUN_BACKGROUND) {
         run->is_kept = 1;
         output_keep_from_here(&run->output, run->output_limit == 0);
         keeper->last_active_ms = now_ms();
@@ -457,6 +475,14 @@ void run_attach(struct conn *conn, struct frame *request)
     struct run *run = run_find(conn->keeper, request->pid);
     if (!run || (run->is_finished && !run->is_kept)) {
         conn_fail(conn, ESRCH, "there is no run with that number");
+        return;
+    }
+    if (!(run->flags & RUN_CHANNEL) != !(request->flags & ATTACH_OWN)) {
+        conn_fail(conn, EINVAL, "a run with a channel is attached to by owning it, and no other is");
+        return;
+    }
+    if (run->flags & RUN_CHANNEL) {
+        channel_own(run, conn);
         return;
     }
     conn->follows = (request->flags & ATTACH_FOLLOW) != 0;

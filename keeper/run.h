@@ -14,6 +14,15 @@ struct pipe_end {
     int index, is_bulk;
 };
 
+/* What a command says on descriptor 3, for its owner alone. */
+struct channel {
+    struct pipe_end end;
+    size_t announced; /* octets that wait in the pipe, and the octets of output that are to go before them: */
+    size_t before[2];
+    int is_at_rest;       /* the owner has got all that it asked for */
+    struct conn *waiting; /* for their turn */
+};
+
 struct input_chunk;
 
 struct run {
@@ -24,7 +33,8 @@ struct run {
     struct pipe_end outputs[2]; /* standard output or the terminal; standard error */
     struct tree tree;
     struct output output;
-    struct conn *owner;     /* the client of RUN, while it is there */
+    struct channel channel;
+    struct conn *owner;     /* the client of RUN, while it is there; of a channel, whoever's turn it is */
     struct conn *followers; /* all clients, the owner too */
 
     struct source input; /* -1: has none */
@@ -72,6 +82,7 @@ void run_kill(struct run *run, uint32_t flag);
 /* follow.c: from a run's pipes to its clients. */
 extern const struct operation follow_operation;
 void follow_output(struct pipe_end *end);
+size_t waiting_octets(const struct pipe_end *end);
 void follow_feed(struct run *run);
 void follow_begin(struct run *run, struct conn *conn);
 void follow_started(struct run *run);
@@ -81,6 +92,23 @@ void follow_update_interest(struct run *run);
 
 /* A pipe is at its end, or gave octets, or the process has ended. */
 void run_check_drained(struct run *run);
+
+/* channel.c: from a run's descriptor 3 to the client whose turn it is. */
+void channel_open(struct run *run, int fd);
+void channel_close(struct run *run);
+void channel_own(struct run *run, struct conn *conn);
+
+/* The owner leaves: the next one's turn. */
+void channel_pass_on(struct run *run, const struct conn *last);
+
+/* Hands on what waits, where nothing has to go before it. */
+void channel_feed(struct run *run);
+
+/* So much of that output has been handed on; all of it where that is its end. */
+void channel_note(struct run *run, int index, size_t size);
+
+/* What is left goes to the owner, and nobody waits any more: the run has ended. */
+void channel_finish(struct run *run);
 
 /* input.c: from clients to a run's standard input. */
 int input_add(struct run *run, struct conn *conn, const uint8_t *data, size_t size);

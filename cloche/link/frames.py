@@ -121,7 +121,9 @@ def _steps(fields: list[tuple[str, _Field]]) -> tuple[_Step, ...]:
 RUN_STDIN: Final = 1
 RUN_PTY: Final = 2
 RUN_BACKGROUND: Final = 4
+RUN_CHANNEL: Final = 8
 ATTACH_FOLLOW: Final = 1
+ATTACH_OWN: Final = 2
 INPUT_DATA: Final = 0
 INPUT_END: Final = 1
 INPUT_RESIZE: Final = 2
