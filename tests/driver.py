@@ -105,6 +105,18 @@ class Driver:
         self._drain(reply)
         return reply
 
+    def collect_output(self, seconds: float = 0.01) -> str:
+        """What has been printed, to either stream; "" if nothing comes within that time."""
+        reply = Reply()
+        self._drain(reply, seconds)
+        return reply.stdout + reply.stderr
+
+    def end_requests(self) -> None:
+        """Nothing can be sent after this."""
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, self._requests, inheritable=False)
+        os.close(null)
+
     def interrupt(self) -> None:
         """As the keeper does: to the whole process group."""
         os.killpg(self.pid, signal.SIGINT)
@@ -117,9 +129,9 @@ class Driver:
                 self.ready = message
             reply.messages.append(message)
 
-    def _drain(self, reply: Reply) -> None:
+    def _drain(self, reply: Reply, seconds: float = 0) -> None:
         """What was written before the last message."""
-        for fd in select.select([fd for fd in self._outputs if self._numbers[fd] != 3], [], [], 0)[0]:
+        for fd in select.select([fd for fd in self._outputs if self._numbers[fd] != 3], [], [], seconds)[0]:
             text = os.read(fd, 1 << 20).decode("utf-8", "replace")
             if self._numbers[fd] == 1:
                 reply.stdout += text
