@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -16,6 +17,8 @@ from cloche import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
+
+    from tests.driver import Driver
 
 # The same examples each time, on machines of any speed; `make soak` looks for others.
 settings.register_profile("tests", deadline=None, database=None, derandomize="CLOCHE_FUZZ" not in os.environ)
@@ -57,6 +60,41 @@ def box(home: Path) -> Iterator[Sandbox]:
     del home
     with Sandbox.create(name="box") as box:
         yield box
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "python" in metafunc.fixturenames:
+        from tests import pythons
+
+        metafunc.parametrize("python", pythons.INTERPRETERS.values(), ids=list(pythons.INTERPRETERS), indirect=True)
+
+
+@pytest.fixture
+def python(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Driver]:
+    """The Python driver, in each interpreter that there is."""
+    from tests import pythons
+
+    with pythons.start(request.param, tmp_path) as driver:
+        yield driver
+
+
+@pytest.fixture(scope="session")
+def packages() -> Path:
+    """A folder with the packages whose values are shown well."""
+    from tests import pythons
+
+    return pythons.install_packages()
+
+
+@pytest.fixture(scope="module")
+def rich_python(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    """The Python driver where those packages can be imported; one for all tests of a file, as they are slow to import."""
+    from tests import pythons
+
+    folder = tmp_path_factory.mktemp("rich")
+    env = {"PYTHONPATH": str(packages), "HOME": str(folder), "PYTHONWARNINGS": "error"}
+    with pythons.start(sys.executable, folder, **env) as driver:
+        yield driver
 
 
 def remove_home(path: Path) -> None:

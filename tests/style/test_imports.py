@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "cloche"
 
 BASE = {"errors", "faults", "models", "settings", "version"}
-PARTS = BASE | {"link", "gate", "images", "store"}
+PARTS = BASE | {"drivers", "link", "gate", "images", "store"}
 ENGINES = PARTS | {"engines"}
 SANDBOXES = ENGINES | {"sandboxes"}
 CLIENT = SANDBOXES | {"client"}
@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "images": BASE,
     "store": BASE,
     "policy": BASE,
+    "drivers": set[str](),
     "engines": PARTS,
     "sandboxes": ENGINES | {"policy"},
     "client": SANDBOXES,
