@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from cloche.drivers import LANGUAGES, first_octets
@@ -40,8 +41,15 @@ INTERPRETERS = find_interpreters()
 
 def start(interpreter: str, cwd: Path, *options: str, **env: str) -> Driver:
     language = LANGUAGES["python"]
-    argv = [interpreter, *options, *language.loader]
+    argv = [interpreter, *options, *language.argv]
     return Driver(argv, first_octets(language), env={"PATH": os.environ["PATH"], **env}, cwd=str(cwd))
+
+
+def wait_until_asleep(driver: Driver) -> None:
+    """A signal that comes just before Python falls asleep does not wake it."""
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{driver.pid}/stat").read_text().rpartition(")")[2].split()[0] != "S":
+        assert time.monotonic() < deadline
 
 
 def install_packages() -> Path:

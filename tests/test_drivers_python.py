@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +15,9 @@ import pytest
 from tests import pythons
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
     from tests.driver import Driver, Reply
 
 VALUES = {
@@ -368,16 +371,10 @@ def test_no_reply_is_torn_by_interrupts_or_by_alarms_that_raise(python: Driver) 
         "signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005);\n"
     )
     python.run(code)
-    noise = subprocess.Popen(
-        [sys.executable, "-c", f"import os, time\nwhile os.killpg({python.pid}, 2) is None: time.sleep(0.0003)"]
-    )
-    try:
+    with interrupts(python):
         for _ in range(60):
             # Every line is JSON, and every execution is answered to its end.
             python.run("for _ in range(20): display('x' * 100_000)\n'y' * 300_000")
-    finally:
-        noise.kill()
-        noise.wait()
     # Also where nothing runs they do no harm, however many they are.
     seen = 0
     while seen < 1200:
@@ -385,6 +382,15 @@ def test_no_reply_is_torn_by_interrupts_or_by_alarms_that_raise(python: Driver) 
     # An alarm may come before it is turned off.
     while python.run("signal.setitimer(signal.ITIMER_REAL, 0);").error:
         pass
+    assert python.run("40 + 2").text == "42"
+
+
+def test_no_reply_is_torn_by_interrupts_that_another_thread_takes(python: Driver) -> None:
+    python.run("import threading\nend = threading.Event()\nthreading.Thread(target=end.wait).start()")
+    with interrupts(python):
+        for _ in range(60):
+            python.run("while True: display('x' * 300_000)")
+    python.run("end.set()")
     assert python.run("40 + 2").text == "42"
 
 
@@ -406,6 +412,18 @@ def test_threads_print_after_the_end_and_show_nothing(python: Driver) -> None:
     assert [message["type"] for message in python.run("1").messages] == ["begun", "result", "done"]
 
 
+@contextmanager
+def interrupts(python: Driver) -> Generator[None]:
+    """Thousands a second."""
+    code = f"import os, time\nwhile os.killpg({python.pid}, 2) is None: time.sleep(0.0003)"
+    noise = subprocess.Popen([sys.executable, "-S", "-c", code])
+    try:
+        yield
+    finally:
+        noise.kill()
+        noise.wait()
+
+
 def wait_for_output(python: Driver) -> None:
     deadline = time.monotonic() + 20
     while not python.collect_output():
@@ -420,17 +438,10 @@ def run_until_output(python: Driver, code: str) -> None:
 def interrupted(python: Driver, code: str) -> Reply:
     """What comes of code that is interrupted when it has printed something."""
     run_until_output(python, code)
-    wait_until_asleep(python)
+    if "sleep(60)" in code or "sleep 60" in code:
+        pythons.wait_until_asleep(python)
     python.interrupt()
     return python.collect("done")
-
-
-def wait_until_asleep(python: Driver) -> None:
-    """Or busy for long enough: a signal that comes just before Python falls asleep does not wake it."""
-    deadline = time.monotonic() + 0.1
-    while time.monotonic() < deadline:
-        if Path(f"/proc/{python.pid}/stat").read_text().rpartition(")")[2].split()[0] == "S":
-            return
 
 
 def exit_status(python: Driver) -> int:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.pythons import wait_until_asleep
+
 if TYPE_CHECKING:
     from tests.driver import Driver
 
@@ -58,6 +60,7 @@ def test_an_interrupt_lets_code_clean_up(python: Driver) -> None:
     reply = python.run(code, until="begun")
     while "now" not in reply.stdout:
         reply.stdout += python.collect_output()
+    wait_until_asleep(python)
     python.interrupt()
     reply = python.collect("done")
     assert reply.stdout == "clean\n"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Final
 
-PYTHON_LOADER = """\
+PYTHON_LOADER: Final = """\
 import builtins, os
 n = min(os.sysconf("SC_OPEN_MAX"), 1024) - 1
 os.dup2(0, n, False)
@@ -17,19 +18,35 @@ g["main"](f, p)
 """
 """Requests move to a high number at once; the driver's built-in names are its own, whatever code does to them."""
 
-PYTHON_PARTS = tuple(f"python{part}.py" for part in ("", "_errors", "_tasks", "_magics", "_display", "_charts"))
+PYTHON_PARTS: Final = tuple(f"python{part}.py" for part in ("", "_errors", "_tasks", "_magics", "_display", "_charts"))
+
+BASH_LOADER: Final = (
+    'trap "" INT; read -r n m && LC_ALL=C read -rN "$n" __cloche_source && LC_ALL=C read -rN "$m" __cloche_seldom && '
+    'unset n m && eval "$__cloche_source" && eval "$__cloche_loop"'
+)
+NODE_LOADER: Final = (
+    '{const fs=require("fs"),byte=Buffer.alloc(1);let line="";'
+    "while(fs.readSync(0,byte)&&byte[0]!==10)line+=byte;"
+    'for(const size of line.split(" ")){const part=Buffer.alloc(+size);'
+    "for(let at=0,got;at<part.length;at+=got)if(!(got=fs.readSync(0,part,at,part.length-at)))process.exit(1);"
+    'module._compile(String(part),process.cwd()+"/cloche-driver.js")}}'
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """`loader` is what the interpreter is started with, `parts` the files that follow, the driver's core first."""
+    """How a driver is started."""
 
-    loader: tuple[str, ...]
+    argv: tuple[str, ...]
+    """What stands behind the interpreter's path: a loader, which reads the parts from its input."""
     parts: tuple[str, ...]
+    """The driver's files beside this one, in the order in which the loader reads them."""
 
 
-LANGUAGES = {
+LANGUAGES: Final = {
     "python": Language(("-c", PYTHON_LOADER), PYTHON_PARTS),
+    "javascript": Language(("--expose-internals", "-e", NODE_LOADER), ("javascript_rewriting.js", "javascript.js")),
+    "bash": Language(("--norc", "--noprofile", "-c", BASH_LOADER, "bash"), ("bash.sh", "bash_seldom.sh")),
 }
 
 

@@ -57,7 +57,10 @@ def main(requests: BinaryIO, parts: list[bytes]) -> NoReturn:
     space = sys.modules["__main__"].__dict__
     for name in [name for name in space if not name.startswith("__")]:
         del space[name]
-    Context(requests, parts).serve()
+    context = Context(requests, parts)
+    signal.signal(signal.SIGINT, context.on_interrupt)
+    context.replies.send('{"type": "ready", "version": "%s"}\n' % sys.version.split()[0])
+    context.serve()
 
 
 class Replies:
@@ -151,38 +154,29 @@ class Context:
         self.failure: Failure | None = None
         self.fault: BaseException | None = None
         self.before: dict[str, str | None] = {}
-        # In these an interrupt is only noted: raised there, it would tear a reply or lose an answer.
-        driver = (Context.loop, Context.step, Context.note, Context.begin, Context.answer, Replies.send)
-        self.holds_interrupt = {method.__code__ for method in (*driver, Context.block, Context.unblock)}
         for name in self.hooks.keys() & sys.modules.keys():
             self.hooks[name](sys.modules[name])
         sys.meta_path.insert(0, self)  # pyright: ignore[reportArgumentType]
         self.finders = list(sys.meta_path)
         os.register_at_fork(after_in_child=self.forget_host)
 
-    def serve(self) -> NoReturn:
-        signal.signal(signal.SIGINT, self.on_interrupt)
-        self.replies.send('{"type": "ready", "version": "%s"}\n' % sys.version.split()[0])
-        # Twice the same, as a handler of the code's own may raise just where the first has caught another one.
+    def serve(self, levels: int = 4) -> NoReturn:
+        """For ever. What a handler of the code's own raises in the next to last level is caught in the one before."""
         while True:
             try:
-                self.loop()
-            except BaseException as error:
-                signal.pthread_sigmask(signal.SIG_BLOCK, ALL_SIGNALS)
-                self.note(error)
-
-    def loop(self) -> NoReturn:
-        while True:
-            try:
+                if levels:
+                    self.serve(levels - 1)
                 self.step()
             except BaseException as error:
-                signal.pthread_sigmask(signal.SIG_BLOCK, ALL_SIGNALS)
-                self.note(error)
+                self.fault = error
 
     def step(self) -> None:
         """What was begun is answered, whatever has torn it away; else the next request is begun."""
         self.block()
+        if self.fault and (self.is_alone() or self.faults > 1000):
+            os._exit(1)
         if self.is_begun:
+            self.faults += 1
             self.answer()
             return
         if self.fault:
@@ -196,12 +190,9 @@ class Context:
         self.begin(request)
         self.attempt(request)
 
-    def note(self, error: BaseException) -> None:
-        """What a handler has raised in the driver's own code; without a channel, or for ever, there is no going on."""
-        self.is_blocked = True
-        self.fault, self.faults = error, self.faults + self.is_begun
-        if self.faults > 1000 or None in (identify(self.requests.fileno()), identify(self.replies.fd)):
-            os._exit(1)
+    def is_alone(self) -> bool:
+        """Whether code has closed a channel."""
+        return None in (identify(self.requests.fileno()), identify(self.replies.fd))
 
     def read(self) -> dict[str, Any]:
         line = self.requests.readline()
@@ -216,14 +207,17 @@ class Context:
     def begin(self, request: dict[str, Any]) -> None:
         self.id, self.sent, self.count = request["id"], 0, self.count + 1
         self.failure, self.before = None, {}
-        self.is_interrupted, self.accepts_interrupt, self.is_begun = False, True, True
+        self.is_begun, self.is_interrupted = True, False
         self.replies.send('{"type": "begun", "id": %d, "count": %d}\n' % (self.id, self.count))
 
     def attempt(self, request: dict[str, Any]) -> None:
         """Only here the signals come that the code has left open."""
         try:
             self.enter(request)
+            self.accepts_interrupt = True
             self.unblock()
+            if self.is_interrupted:
+                raise KeyboardInterrupt
             try:
                 self.execute(request["code"])
             finally:
@@ -259,7 +253,6 @@ class Context:
         name = "<cell %d>" % self.count
         self.sources[name] = (len(source), None, [line + "\n" for line in source.split("\n")], name)
         codes = self.compile(source, name)
-        self.heed()
         value = None
         if any(code.co_flags & COROUTINE or makes_tasks(code) for code in codes):
             self.tasks = self.tasks or self.part("tasks")["Tasks"]()
@@ -334,7 +327,6 @@ class Context:
         # A thread may show things when nobody listens.
         if self.accepts_interrupt:
             self.send('{"type": "result", "id": %d, "main": %s, "data": {%s}%s}\n' % fields)
-        self.heed()
 
     def send(self, line: str) -> None:
         self.streams.flush()
@@ -375,16 +367,9 @@ class Context:
             there[name] = self.builtins[name]
 
     def on_interrupt(self, number: int, frame: FrameType | None) -> None:
-        if not self.accepts_interrupt:
-            return
-        if frame is None or frame.f_code in self.holds_interrupt:
+        if not self.accepts_interrupt or frame is None or frame.f_code in DRIVER:
             self.is_interrupted = True
         elif not (self.tasks and self.tasks.take_interrupt(frame)):
-            raise KeyboardInterrupt
-
-    def heed(self) -> None:
-        if self.is_interrupted:
-            self.is_interrupted = False
             raise KeyboardInterrupt
 
     def block(self) -> None:
@@ -458,6 +443,10 @@ class Context:
     def share_sources(self, linecache: Any) -> None:
         self.sources.update(linecache.cache)
         linecache.cache = self.sources
+
+
+DRIVER = {method.__code__ for method in (Context.serve, Context.step, Context.block, Context.begin, Context.answer)}
+"""Where an interrupt has nothing to end, or nothing any more."""
 
 
 def identify(fd: int) -> tuple[int, int] | None:
