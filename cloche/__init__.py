@@ -26,10 +26,14 @@ if TYPE_CHECKING:
     from cloche.client._sync.sandbox import Sandbox
     from cloche.client._sync.streams import Stream
     from cloche.client._sync.terminals import Terminal
+    from cloche.client.tags import Context
+    from cloche.displays import CodeError, CodeResult, Cut, Display
     from cloche.errors import (
         ClocheError,
+        CodeFailed,
         CommandFailed,
         CommandTimeout,
+        ContextNotFound,
         EngineError,
         FileError,
         ImageNotFound,
@@ -52,10 +56,17 @@ __all__ = [
     "AsyncTerminal",
     "AsyncWatch",
     "ClocheError",
+    "CodeError",
+    "CodeFailed",
+    "CodeResult",
     "Command",
     "CommandFailed",
     "CommandResult",
     "CommandTimeout",
+    "Context",
+    "ContextNotFound",
+    "Cut",
+    "Display",
     "EngineError",
     "Entry",
     "FileError",
@@ -90,6 +101,13 @@ _CLIENT: Final = {
     "Terminal": "terminals",
     "Watch": "files",
 }
+_PLACES: Final = {
+    "CodeError": "cloche.displays",
+    "CodeResult": "cloche.displays",
+    "Context": "cloche.client.tags",
+    "Cut": "cloche.displays",
+    "Display": "cloche.displays",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -105,5 +123,4 @@ def _module_of(name: str) -> str:
     plain = name.removeprefix("Async")
     if plain in _CLIENT:
         return f"cloche.client.{'_sync' if plain == name else '_async'}.{_CLIENT[plain]}"
-    models = import_module("cloche.models")
-    return "cloche.models" if hasattr(models, name) else "cloche.errors"
+    return _PLACES.get(name) or ("cloche.models" if hasattr(import_module("cloche.models"), name) else "cloche.errors")

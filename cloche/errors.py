@@ -7,9 +7,11 @@ ClocheError
 │   ├── SandboxNotFound
 │   ├── ImageNotFound
 │   ├── RuntimeNotFound
-│   └── ProcessNotFound
+│   ├── ProcessNotFound
+│   └── ContextNotFound
 ├── FileError                 a file operation in a sandbox failed (also OSError: errno, strerror, filename)
 ├── CommandFailed             raised only by CommandResult.check()
+├── CodeFailed                raised only by CodeResult.check()
 ├── CommandTimeout            raised only by CommandResult.check() (also TimeoutError)
 ├── SandboxError              the sandbox failed, or is gone
 │   └── ProtocolError         its keeper talked nonsense
@@ -82,6 +84,12 @@ class ProcessNotFound(NotFound):
     code = "process_not_found"
 
 
+class ContextNotFound(NotFound):
+    """The sandbox has no context with that id."""
+
+    code = "context_not_found"
+
+
 class FileError(ClocheError, OSError):
     """A file operation inside a sandbox failed: `errno`, `strerror` and `filename` as the kernel gave them."""
 
@@ -99,6 +107,13 @@ class CommandFailed(ClocheError):
     """A command ended with another exit code than 0; `result` is all of it."""
 
     code = "command_failed"
+    status = 409
+
+
+class CodeFailed(ClocheError):
+    """Code in a context raised something; `result` is all of it."""
+
+    code = "code_failed"
     status = 409
 
 

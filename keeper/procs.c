@@ -94,6 +94,8 @@ static void send_run(struct work *work, const struct run *run)
     };
     if (run->flags & RUN_BACKGROUND)
         process.flags |= PROCESS_BACKGROUND;
+    if (run->exit_flags & EXIT_KILLED)
+        process.flags |= PROCESS_KILLED;
     if (run->flags & RUN_PTY)
         process.flags |= PROCESS_TERMINAL;
     if (run->flags & (RUN_STDIN | RUN_PTY))

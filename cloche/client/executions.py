@@ -52,6 +52,10 @@ class Preparation:
             )
         return self._record.identity(chosen)
 
+    def absolute(self, path: str) -> str:
+        """A path inside, which may be relative to where executions start."""
+        return absolute(path, self.default_cwd())
+
     def default_cwd(self, user: str | None = None) -> str:
         """The workspace where there is one, else the home."""
         return self._record.cwd or self.identity(user).home
@@ -74,7 +78,7 @@ class Preparation:
         Raises: InvalidRequest.
         """
         identity = self.identity(user)
-        limits = self._limits(timeout, output_bytes)
+        limits = self.limits(timeout, output_bytes)
         home = self._record.cwd or identity.home
         folder = home if cwd is None else absolute(cwd, home)
         request = frames.Run(
@@ -92,7 +96,11 @@ class Preparation:
         )
         return Execution(request=request, limits=limits, cwd=folder)
 
-    def _limits(self, timeout: float | None, output_bytes: int | None) -> Limits:
+    def limits(self, timeout: float | None, output_bytes: int | None) -> Limits:
+        """Those of the sandbox, with one execution's own time and output.
+
+        Raises: InvalidRequest.
+        """
         limits = self._record.spec.limits
         if timeout is not None:
             limits = replace(limits, timeout=check_limit("timeout", timeout))

@@ -21,7 +21,7 @@ _LEAST: Final = 64
 class _Stream:
     """Octets to text; a character may come in two pieces. With `kept`, of its text the beginning and the end stay."""
 
-    __slots__ = ("_callback", "_dropped", "_half", "_head", "_head_size", "_pending", "_tail", "_tail_size")
+    __slots__ = ("_callback", "_half", "_head", "_head_size", "_pending", "_tail", "_tail_size", "dropped")
 
     def __init__(self, callback: Callable[[str], object] | None, kept: int) -> None:
         self._callback = callback
@@ -29,7 +29,7 @@ class _Stream:
         self._pending = b""
         self._head: list[str] = []
         self._tail: deque[str] = deque()
-        self._head_size = self._tail_size = self._dropped = 0
+        self._head_size = self._tail_size = self.dropped = 0
 
     def add(self, data: bytes | memoryview, final: bool = False) -> None:
         if self._pending:
@@ -55,10 +55,10 @@ class _Stream:
         while self._tail_size - len(self._tail[0]) >= self._half:
             size = len(self._tail.popleft())
             self._tail_size -= size
-            self._dropped += size
+            self.dropped += size
 
     def text(self) -> str:
-        gap = f"\n[... {self._dropped} characters of output are missing here ...]\n" if self._dropped else ""
+        gap = f"\n[... {self.dropped} characters of output are missing here ...]\n" if self.dropped else ""
         return "".join([*self._head, gap, *self._tail])
 
 
@@ -97,6 +97,11 @@ class Output:
         self._count(len(frame.data) or _LEAST)
         self._last.add(frame.data)
         return None
+
+    @property
+    def dropped(self) -> int:
+        """Characters of what is not kept of both."""
+        return self._stdout.dropped + self._stderr.dropped
 
     def _count(self, octets: int) -> None:
         self._size += octets

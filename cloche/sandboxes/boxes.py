@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _ID: Final = re.compile(r"[a-z0-9]{20}")
 _INSIDE_HOME: Final = "/home/user"
+_SYSTEM_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 
 
 def create(spec: SandboxSpec, runtime: str | None = None, *, is_bound: bool = False) -> Record:
@@ -178,11 +179,28 @@ def _choose_runtime(name: str | None, image: Image) -> tuple[RuntimeChoice, str]
     return choice, found.path_prefix
 
 
+def find_runtime(record: Record, name: str) -> tuple[RuntimeChoice, dict[str, str]]:
+    """Another interpreter of a sandbox's image, and the PATH in which its usual names mean it.
+
+    Raises: RuntimeNotFound.
+    """
+    image = _find_image(record.spec.image)
+    choice, prefix = _choose_runtime(name, image)
+    if record.host_home is not None:
+        from cloche.images.host import find_outside
+
+        choice, prefix = replace(choice, path=find_outside(image, choice.path)), find_outside(image, prefix)
+    if not prefix:
+        return choice, {}
+    home = record.host_home or _INSIDE_HOME
+    return choice, {"PATH": _put_first(prefix, record.env.get("PATH", _SYSTEM_PATH), home)}
+
+
 def _describe(box: Box, spec: SandboxSpec, image: Image, runtime: RuntimeChoice, prefix: str) -> Record:
     host_home = str(box.folder / "home") if box.engine == "host" else None
     env = {"LANG": "C.UTF-8", "TERM": "dumb", **image.env}
     if prefix:
-        env["PATH"] = _put_first(prefix, env.get("PATH", "/usr/local/bin:/usr/bin:/bin"))
+        env["PATH"] = _put_first(prefix, env.get("PATH", _SYSTEM_PATH), _INSIDE_HOME)
     if host_home is not None:
         from cloche.images.host import find_outside
 
@@ -201,8 +219,8 @@ def _describe(box: Box, spec: SandboxSpec, image: Image, runtime: RuntimeChoice,
     )
 
 
-def _put_first(folder: str, path: str) -> str:
+def _put_first(folder: str, path: str, home: str) -> str:
     """What the user installs in the home still comes before the interpreter's own programs."""
     folders = [entry for entry in path.split(":") if entry != folder]
-    at = 1 if folders[:1] == [f"{_INSIDE_HOME}/.local/bin"] else 0
+    at = 1 if folders[:1] == [f"{home}/.local/bin"] else 0
     return ":".join([*folders[:at], folder, *folders[at:]])

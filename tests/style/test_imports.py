@@ -9,14 +9,16 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "cloche"
 
-BASE = {"errors", "faults", "models", "settings", "version"}
-PARTS = BASE | {"drivers", "link", "gate", "images", "store"}
+BASE = {"displays", "drivers", "errors", "faults", "models", "settings", "version"}
+PARTS = BASE | {"link", "gate", "images", "store"}
 ENGINES = PARTS | {"engines"}
 SANDBOXES = ENGINES | {"sandboxes"}
 CLIENT = SANDBOXES | {"client"}
 SERVER = CLIENT | {"doctor", "preview", "assistant", "policy", "server", "adapters"}
 
 MAY_IMPORT = {
+    "displays": {"errors", "models"},
+    "drivers": set[str](),
     "errors": set[str](),
     "faults": set[str](),
     "models": {"errors"},
@@ -27,7 +29,6 @@ MAY_IMPORT = {
     "images": BASE,
     "store": BASE,
     "policy": BASE,
-    "drivers": set[str](),
     "engines": PARTS,
     "sandboxes": ENGINES | {"policy"},
     "client": SANDBOXES,

@@ -20,13 +20,16 @@ from cloche.sandboxes.sweep import sweep_now_and_then
 
 if TYPE_CHECKING:
     import builtins
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from os import PathLike
     from types import TracebackType
 
+    from cloche.client._sync.contexts import Contexts
     from cloche.client._sync.files import Files
     from cloche.client._sync.streams import Stream
     from cloche.client._sync.terminals import Pty
+    from cloche.client.tags import Context
+    from cloche.displays import CodeResult, Display
     from cloche.models import Limits
     from cloche.sandboxes.records import Record, RuntimeChoice
 
@@ -60,6 +63,13 @@ class Sandbox:
         from cloche.client._sync.terminals import Pty
 
         return Pty(self._link, self._preparation)
+
+    @cached_property
+    def contexts(self) -> Contexts:
+        """Its interpreters that stay."""
+        from cloche.client._sync.contexts import Contexts
+
+        return Contexts(self._link, self._preparation)
 
     @classmethod
     def create(
@@ -194,6 +204,44 @@ class Sandbox:
             oom_kills=events.oom_kills,
             pids_refused=events.pids_refused,
             idle_seconds=inside.idle_ms / 1000,
+        )
+
+    def run_code(
+        self,
+        code: str,
+        *,
+        language: str | None = None,
+        context: str | Context | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        timeout: float | None = None,
+        output_bytes: int | None = None,
+        on_stdout: Callable[[str], object] | None = None,
+        on_stderr: Callable[[str], object] | None = None,
+        on_result: Callable[[Display], object] | None = None,
+    ) -> CodeResult:
+        """Run code in an interpreter that stays: variables, imports and definitions are there for the next piece.
+
+        `language` is `python`, `javascript` (also `typescript`) or `bash`, with a version where one is wanted
+        (`python3.10`); where nothing is said it is the sandbox's own. Each has a default context, made on first use;
+        `context` names another, from `contexts.create`. In a context one piece runs at a time: others wait.
+
+        `env` holds for this piece only, `cwd` changes the context's folder. When the time is up the code is
+        interrupted and the variables stay; only an interpreter that does not obey is ended, and the result says so.
+
+        Raises: InvalidRequest, RuntimeNotFound, ContextNotFound, SandboxError. What the code raises is in the result.
+        """
+        return self.contexts.run_code(
+            code,
+            language=language,
+            context=context,
+            env=env,
+            cwd=cwd,
+            timeout=timeout,
+            output_bytes=output_bytes,
+            on_stdout=on_stdout,
+            on_stderr=on_stderr,
+            on_result=on_result,
         )
 
     def ports(self) -> builtins.list[ListeningPort]:
