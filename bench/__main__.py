@@ -1,10 +1,10 @@
-"""Runs every comparison, or those named as arguments: `python -m bench [exec cold burst memory throughput cli sweep]`."""
+"""Runs every comparison, or those named as arguments: `python -m bench [exec cold burst memory throughput cli contexts sweep]`."""
 
 from __future__ import annotations
 
 import sys
 
-from bench import burst, cold, command_line, executions, memory, sweep, throughput
+from bench import burst, cold, command_line, contexts, executions, memory, sweep, throughput
 from bench.report import print_machine
 
 PARTS = {
@@ -14,6 +14,7 @@ PARTS = {
     "memory": memory.measure,
     "throughput": throughput.measure,
     "cli": command_line.measure,
+    "contexts": contexts.measure,
     "sweep": sweep.measure,
 }
 

@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "create": "make a sandbox and print its id",
     "exec": "run a command in a sandbox",
     "shell": "open a shell in a sandbox",
+    "code": "run code in an interpreter that stays, or open a console",
     "ls": "list the sandboxes",
     "ps": "list the processes in a sandbox",
     "logs": "show the output of a background process",
