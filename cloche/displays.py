@@ -17,12 +17,12 @@ TABLE: Final = "application/vnd.cloche.data+json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """A value that was too large to be sent: all of it is in a file in the sandbox."""
+    """A value that was too large to be sent: all of it is in a file in the sandbox, where there was room for it."""
 
     size: int
     """Octets."""
-    path: str
-    """Where, inside."""
+    path: str | None
+    """Where, inside; None where it could not be written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

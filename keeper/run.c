@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -271,6 +272,8 @@ static int open_pipe(int pair[2], int ours)
     if (pipe2(pair, O_CLOEXEC) < 0)
         return -errno;
     fcntl(pair[ours], F_SETFL, O_NONBLOCK);
+    /* It is the keeper's, and the user opens it again as /dev/stdout; who can't see its descriptors can't name it. */
+    fchmod(pair[ours], 0666);
     return 0;
 }
 

@@ -42,6 +42,10 @@ def line(**fields: Any) -> bytes:
             line(type="result", id=7, main=False, data={}, cut={"text/html": {"size": 9, "path": "/tmp/x"}}),
             Message(kind="result", id=7, display=Display(data={}, cut={"text/html": Cut(size=9, path="/tmp/x")})),
         ),
+        (
+            line(type="result", id=7, main=False, data={}, cut={"text/html": {"size": 9, "path": None}}),
+            Message(kind="result", id=7, display=Display(data={}, cut={"text/html": Cut(size=9, path=None)})),
+        ),
     ],
 )
 def test_a_message_is_read(said: bytes, message: Message) -> None:

@@ -53,7 +53,8 @@ class Showing:
         if kept is not None:
             say(f"kept as {str(kept)!r}")
         for mime, cut in display.cut.items():
-            say(f"{clean(mime)} has {cut.size} octets; all of it is in the sandbox at {cut.path!r}")
+            where = "is lost" if cut.path is None else f"is in the sandbox at {cut.path!r}"
+            say(f"{clean(mime)} has {cut.size} octets; all of it {where}")
 
     def end(self, result: CodeResult) -> None:
         """How it ended."""

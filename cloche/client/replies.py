@@ -110,8 +110,13 @@ def _display(found: Mapping[str, Any]) -> Display:
     return Display(
         data=data,
         main=found["main"] is True,
-        cut={mime: Cut(size=_number(is_cut["size"]), path=_text(is_cut["path"])) for mime, is_cut in cut.items()},
+        cut={mime: _cut(is_cut) for mime, is_cut in cut.items()},
     )
+
+
+def _cut(found: Any) -> Cut:
+    path = found["path"]
+    return Cut(size=_number(found["size"]), path=None if path is None else _text(path))
 
 
 def is_json(mime: str) -> bool:

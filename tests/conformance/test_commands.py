@@ -132,6 +132,11 @@ def stubborn(body: str) -> list[str]:
     return ["python3", "-c", f"import os,signal,sys,time\n{body}"]
 
 
+def test_its_own_streams_can_be_opened_again(sandbox: Sandbox) -> None:
+    result = sandbox.commands.run("cat /dev/stdin >/dev/stdout; echo err | tee /dev/stderr", stdin="in")
+    assert (result.stdout, result.stderr) == ("inerr\n", "err\n")
+
+
 @pytest.mark.promise("timeout")
 @pytest.mark.parametrize(
     "command",

@@ -112,7 +112,7 @@ def test_when_the_time_is_up_the_variables_stay(sandbox: Sandbox, language: str)
 def test_an_interpreter_that_does_not_obey_is_ended_and_that_is_said(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "OBEY_SECONDS", 0.2)
+    monkeypatch.setattr(turns, "OBEY_SECONDS", (0.1, 0.1))
     code = "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})\nwhile True: pass"
     result = sandbox.run_code(code, timeout=0.3)
     assert (result.limit_hit, result.state_lost) == ("timeout", True)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from cloche.displays import Display
     from cloche.models import LimitName, Limits, OutputChunk
 
-OBEY_SECONDS: Final = 2.0
-"""What an interpreter gets to end code that was interrupted."""
+OBEY_SECONDS: Final = (0.3, 1.7)
+"""What an interpreter gets to end code that was interrupted, each time: it may have been about to start a program."""
 END_SECONDS: Final = 10.0
 """What the keeper gets to end an interpreter."""
 SEND_AT_ONCE: Final = 64 << 10
@@ -72,7 +72,7 @@ class AsyncTurn:
         self._output = Output(0, kept=limits.output_bytes)
         self._before = link.events()
         self._deadline: float | None = None
-        self._interrupted = False
+        self._interrupts = 0
         self._killed = False
         self._began: float | None = None
         self._results: list[Display] = []
@@ -132,11 +132,11 @@ class AsyncTurn:
                     continue
             if self._killed:
                 raise await self._operation.broken("the keeper did not end an interpreter that was killed")
-            if self._interrupted:
+            if self._interrupts == len(OBEY_SECONDS):
                 await self._kill()
             else:
-                self._interrupted = True
-                self._deadline = monotonic() + OBEY_SECONDS
+                self._deadline = monotonic() + OBEY_SECONDS[self._interrupts]
+                self._interrupts += 1
                 await interrupt(self._link, self._pid)
 
     async def _kill(self) -> None:
@@ -209,7 +209,7 @@ class AsyncTurn:
         self, *, state_lost: bool = False, limit: LimitName | None = None, why: str | None = None
     ) -> CodeResult:
         stdout, stderr = self._output.finish()
-        hit: LimitName | None = "timeout" if self._interrupted else limit
+        hit: LimitName | None = "timeout" if self._interrupts else limit
         dropped = self._output.dropped
         if hit is None and dropped:
             hit = "output_bytes"
