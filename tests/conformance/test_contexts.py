@@ -224,6 +224,7 @@ def test_what_is_too_large_is_cut_and_whole_in_the_box(sandbox: Sandbox) -> None
     result = sandbox.run_code("display({'text/html': 'x' * 20_000_000}, raw=True)").check()
     cut = result.results[0].cut["text/html"]
     assert cut.size == 20_000_000
+    assert cut.path
     assert sandbox.files.stat(cut.path).size == 20_000_000
     assert set(result.results[0].html or "") == {"x"}
 
