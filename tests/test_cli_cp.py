@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import io
+import os
+import stat
 import subprocess
 import sys
 import tarfile
@@ -10,6 +12,7 @@ import pytest
 
 from cloche import Sandbox
 from cloche.cli.main import main
+from tests.screen import Screen
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,6 +73,30 @@ def test_standard_streams_are_ends_as_well(box: Sandbox, tree: Path) -> None:
     assert box.files.read("unpacked/inner/file", "bytes") == b"\0\xff"
 
 
+def test_a_device_stays_one_and_our_own_output_is_an_end_as_well(box: Sandbox, tmp_path: Path) -> None:
+    device = tmp_path / "null"
+    os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    box.files.write("file", b"text")
+    assert main(["cp", "box:file", str(device)]) == 0
+    assert stat.S_ISCHR(device.stat().st_mode)
+    command = [sys.executable, "-m", "cloche", "cp", "box:file", "/dev/stdout"]
+    assert subprocess.run(command, capture_output=True, check=True).stdout == b"text"
+
+
+def test_a_terminal_shows_a_file_filtered_whatever_it_is_called(box: Sandbox) -> None:
+    box.files.write("file", b"\x1b[2Jtext")
+    command = [sys.executable, "-m", "cloche", "cp", "box:file"]
+    with Screen([*command, "/dev/stdout"]) as screen:
+        assert screen.wait() == 0
+    assert screen.seen == "text"
+    with Screen([*command, "/dev/tty"]) as screen:
+        assert screen.wait() == 125
+    assert "'/dev/tty' is a terminal; - shows it" in screen.seen
+    with Screen([*command, "/dev/tty", "--raw"]) as screen:
+        assert screen.wait() == 0
+    assert screen.seen == "\x1b[2Jtext"
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -79,6 +106,7 @@ def test_standard_streams_are_ends_as_well(box: Sandbox, tree: Path) -> None:
         (["box:/", "."], "name the whole target"),
         (["nobody:x", "."], "there is no sandbox 'nobody'"),
         (["box:.bashrc", "/nowhere/x"], "can't be written"),
+        (["box:.bashrc", ""], "one of the two is ''; expected a path here, ID:path"),
         (["--unpack", "box:x", "."], "--unpack needs an archive here"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cloche.client.trees import TargetFolder, find_source, fresh_file, split_name, walk_source
+from cloche.client.trees import TargetFolder, find_source, split_name, walk_source
 from cloche.errors import InvalidRequest, SandboxError
 
 if TYPE_CHECKING:
@@ -75,15 +75,3 @@ def test_what_is_neither_file_nor_folder_is_not_sent(tmp_path: Path) -> None:
         find_source(tmp_path / "pipe")
     with pytest.raises(InvalidRequest, match="No such file"):
         find_source(tmp_path / "none")
-
-
-def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_text("before")
-    with pytest.raises(TypeError), fresh_file(path) as file:
-        file.writelines([b"half", None])  # pyright: ignore[reportArgumentType, reportCallIssue]
-    assert path.read_text() == "before"
-    with fresh_file(path) as file:
-        file.write(b"after")
-    assert path.read_text() == "after"
-    assert [found.name for found in tmp_path.iterdir()] == ["file"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import shutil
+import stat
 import sys
 import tempfile
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cloche.cli.find import find_sandbox
 from cloche.cli.outlet import PIECE, Outlet, add_output_options
+from cloche.client.targets import own_descriptor
 from cloche.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -67,6 +69,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _parse(word: str) -> Place:
     """`ID:path`, where it does not begin like a path of this machine."""
+    if not word:
+        raise InvalidRequest(f"one of the two is ''; expected {WHERE}")
     id, is_inside, path = word.partition(":")
     if not is_inside or word.startswith(("/", ".")):
         return Place(None, word)
@@ -79,9 +83,25 @@ def _copy(source: Place, target: Place, *, unpack: bool, raw: bool) -> int:
     if target.box:
         return _put(source, target.box, target.path, unpack=unpack)
     assert source.box, "one of the two is in a sandbox"
-    if target.is_stream:
+    if target.is_stream or own_descriptor(target.path) == 1:
         return _show(source.box, source.path, raw=raw)
+    if not raw and _is_terminal(target.path):
+        raise InvalidRequest(f"{target.path!r} is a terminal; - shows it there filtered, --raw as it is")
     return source.box.files.download(source.path, _inside_own_folder(source.path, target.path))
+
+
+def _is_terminal(path: str) -> bool:
+    try:
+        # Nothing else is opened: the reader of a pipe would take the closing for its end.
+        if not stat.S_ISCHR(os.stat(path).st_mode):
+            return False
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return os.isatty(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _put(source: Place, box: Sandbox, path: str, *, unpack: bool) -> int:

@@ -12,13 +12,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final, Literal, Self
 
+from cloche.client.targets import FRESH
 from cloche.errors import InvalidRequest, SandboxError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FRESH: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 MOST_PARTS: Final = 128
 MOST_NAME: Final = 255
@@ -73,7 +73,7 @@ class TargetFolder:
     def open_file(self, parts: tuple[bytes, ...], mode: int) -> IO[bytes]:
         """A file that was not there; no more than permission bits are taken over."""
         with self._parent(parts) as parent:
-            return open(os.open(parts[-1], _FRESH, mode & 0o755 | 0o600, dir_fd=parent), "wb", buffering=0)
+            return open(os.open(parts[-1], FRESH, mode & 0o755 | 0o600, dir_fd=parent), "wb")
 
     def make_link(self, parts: tuple[bytes, ...], target: bytes) -> None:
         """Only text: nothing here ever follows it."""
@@ -159,21 +159,3 @@ def _source_entry(path: str, name: str, folder: int) -> SourceEntry | None:
     if not stat.S_ISREG(info.st_mode):
         return None
     return SourceEntry(name=path, kind="file", mode=mode, descriptor=os.open(name, _READ, dir_fd=folder))
-
-
-@contextmanager
-def fresh_file(path: str | os.PathLike[str]) -> Generator[IO[bytes]]:
-    """A file that takes the place of what is at `path` when all of it is there, and not before."""
-    folder, name = os.path.split(os.path.abspath(path))
-    scratch = os.path.join(folder, f".{name[:200]}.{os.urandom(6).hex()}")
-    try:
-        descriptor = os.open(scratch, _FRESH, 0o644)
-    except OSError as error:
-        raise InvalidRequest(f"{os.fspath(path)!r} can't be written: {error.strerror}") from error
-    try:
-        with open(descriptor, "wb", buffering=0) as file:
-            yield file
-        os.replace(scratch, path)
-    except BaseException:
-        os.unlink(scratch)
-        raise

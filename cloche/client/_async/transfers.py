@@ -10,7 +10,8 @@ from cloche.client.archives import ArchiveTarget, walk_archive
 from cloche.client.contents import pieces_of
 from cloche.client.paths import to_entry, to_octets, to_text
 from cloche.client.refusals import refuse_file
-from cloche.client.trees import TargetFolder, find_source, fresh_file, split_name, walk_source
+from cloche.client.targets import open_target
+from cloche.client.trees import TargetFolder, find_source, split_name, walk_source
 from cloche.errors import SandboxError
 from cloche.link import frames
 
@@ -112,14 +113,14 @@ class AsyncTransfers:
         request = frames.Stat(0, *self._ids, path=to_octets(remote))
         found = await self._link.ask(request, frames.Entry, refuse_file(remote))
         if found.kind != ord("d"):
-            with fresh_file(local) as file:
+            with open_target(local) as file:
                 return await self._fetch(remote, file, max_bytes)
         request = frames.List(*self._ids, depth=DEEPEST, path=to_octets(remote))
         entries = await self._link.collect(request, frames.Entry, refuse_file(remote))
         if len(entries) > max_entries:
             raise SandboxError(f"{remote!r} holds {len(entries)} entries; max_entries is {max_entries}")
         if os.fspath(local).endswith(".tar"):
-            with fresh_file(local) as file, ArchiveTarget(file) as archive:
+            with open_target(local) as file, ArchiveTarget(file) as archive:
                 return await self._fetch_all(remote, entries, archive, max_bytes)
         with TargetFolder(local) as folder:
             return await self._fetch_all(remote, entries, folder, max_bytes)
