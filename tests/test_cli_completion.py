@@ -65,5 +65,5 @@ def test_the_shell_itself_completes(
 
 
 def test_without_a_shell_the_known_ones_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion"]) == 125
+    assert main(["completion"]) == 2
     assert "expected one of: bash, zsh, fish" in capsys.readouterr().err

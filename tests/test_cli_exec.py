@@ -22,6 +22,8 @@ if TYPE_CHECKING:
         (["box", "--cwd", "/tmp", "--env", "A=1", "--", "pwd; echo $A"], "/tmp\n1\n"),
         (["--cwd", "/usr", "box", "--", "sh", "-c", "pwd; echo -- $0"], "/usr\n-- sh\n"),
         (["box", "--", "id", "-un"], "user\n"),
+        (["box", "--env", "A=1", "sh", "-c", "echo $A $0", "--json"], "1 --json\n"),
+        (["box", "echo", "--", "-n"], "-- -n\n"),
     ],
 )
 def test_commands_run(box: Sandbox, capfd: pytest.CaptureFixture[str], words: list[str], output: str) -> None:
@@ -55,10 +57,16 @@ def test_a_program_gets_the_result(box: Sandbox, capfd: pytest.CaptureFixture[st
     assert json.loads(capfd.readouterr().out)["stdout"] == "out\n"
 
 
-@pytest.mark.parametrize("words", [["box"], ["box", "-i"], ["box", "--"], ["box", "-x", "ls"]])
+def test_options_may_stand_behind_the_id(box: Sandbox, capfd: pytest.CaptureFixture[str]) -> None:
+    del box
+    assert main(["exec", "box", "--json", "echo", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["stdout"] == "--json\n"
+
+
+@pytest.mark.parametrize("words", [["box"], ["box", "-i"], ["box", "--"]])
 def test_without_a_command_the_form_is_told(box: Sandbox, capfd: pytest.CaptureFixture[str], words: list[str]) -> None:
     del box
-    assert main(["exec", *words]) == 125
+    assert main(["exec", *words]) == 2
     assert "expected: cloche exec ID [options] -- CMD" in capfd.readouterr().err
 
 

@@ -44,6 +44,8 @@ def test_mounts_are_those_that_the_box_has(capfd: pytest.CaptureFixture[str], tm
         assert set(mounts) == {line.split()[4] for line in inside}
         assert (mounts["/workspace"]["source"], mounts["/workspace"]["access"]) == (str(tmp_path), "rw")
         assert (mounts["/usr"]["source"], mounts["/usr"]["access"]) == ("/usr", "ro")
+        assert main(["explain", "one", "--json", "ls", "-l"]) == 0
+        assert json.loads(capfd.readouterr().out)["command"] == ["ls", "-l"]
         assert main(["explain", "one", "--", "true"]) == 0
         text = capfd.readouterr().out
         assert "its size is not limited" in text
@@ -58,9 +60,8 @@ def test_no_isolation_is_said_in_words_that_nobody_overlooks(capfd: pytest.Captu
 
 
 def test_options_and_an_id_exclude_each_other(capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "one", "--memory", "99"]) == 125
-    assert "expected: cloche explain [options] [ID] -- CMD" in capfd.readouterr().err
-    assert main(["explain", "--memory", "99", "one"]) == 125
-    assert "--memory would be those of a new sandbox" in capfd.readouterr().err
+    for words in (["one", "--memory", "99"], ["--memory", "99", "one"]):
+        assert main(["explain", *words]) == 125
+        assert "--memory would be those of a new sandbox" in capfd.readouterr().err
     assert main(["explain", "nowhere"]) == 125
     assert "there is no sandbox 'nowhere'" in capfd.readouterr().err

@@ -35,10 +35,43 @@ def test_an_unknown_command_is_told_with_the_nearest(capsys: pytest.CaptureFixtu
 
 
 def test_an_unknown_option_is_told_with_the_way_to_help(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as end:
-        main(["ls", "--nonsense"])
-    assert end.value.code == 2
+    assert main(["ls", "--nonsense"]) == 2
     assert "Try: cloche ls --help" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["ls", "--json", "--nonsense"],
+        ["lss", "--json"],
+        ["run", "--memory", "x", "--json", "-c", "1"],
+        ["exec", "--json"],
+        ["kill", "--json", "box", "x"],
+        ["images", "--json", "add"],
+        ["images", "remove", "--json"],
+    ],
+)
+def test_an_error_is_json_where_that_was_asked_for(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    assert main(words) == 2
+    assert json.loads(capsys.readouterr().err)["error"]["code"] == "invalid_request"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["exec", "nobody", "--", "ls", "--json"],
+        ["exec", "nobody", "ls", "--json"],
+        ["exec", "--nonsense", "nobody", "--", "--json"],
+        ["rm", "nobody", "--", "--json"],
+        ["run", "--engine", "moon", "-c", "1", "--", "--json"],
+    ],
+)
+def test_words_of_another_command_make_no_json_of_ours(
+    home: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    del home
+    assert main(words) in (2, 125)
+    assert capsys.readouterr().err.startswith("cloche: ")
 
 
 def test_an_error_is_one_line_for_people_and_has_its_code_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,9 +84,7 @@ def test_an_error_is_one_line_for_people_and_has_its_code_for_programs(capsys: p
 
 @pytest.mark.parametrize("name", sorted(name for name in COMMANDS if (FOLDER / f"{name}.py").exists()))
 def test_every_command_has_help_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as end:
-        main([name, "--help"])
-    assert end.value.code == 0
+    assert main([name, "--help"]) == 0
     shown = capsys.readouterr().out.replace("sudo ", "")
     assert f"example:\n  cloche {name}" in shown
 

@@ -16,6 +16,6 @@ def test_boxes_are_removed_and_what_is_not_there_is_told(box: Sandbox, capfd: py
     captured = capfd.readouterr()
     assert captured.out == f"{box.id}\n"
     assert "there is no sandbox 'nobody'" in captured.err
-    assert main(["rm"]) == 125
+    assert main(["rm"]) == main(["rm", "box", "--all"]) == 2
     assert main(["rm", "--all", "--json"]) == 0
     assert json.loads(capfd.readouterr().out) == {"removed": [], "errors": []}

@@ -40,6 +40,7 @@ def test_code_runs_and_its_exit_status_is_ours_and_nothing_is_left(home: Path) -
     ("words", "output"),
     [
         (["-c", "import sys; print(sys.argv[1:])", "a", "-b"], b"['a', '-b']\n"),
+        (["-c", "import sys; print(sys.argv[1:])", "--", "--foo", "--", "b"], b"['--foo', '--', 'b']\n"),
         (["--runtime", "node", "-c", "console.log(process.argv.slice(1))", "a", "-b"], b"[ 'a', '-b' ]\n"),
         (["--runtime", "bash", "-c", 'echo "$@"', "a", "-b"], b"a -b\n"),
     ],
@@ -60,6 +61,11 @@ def test_a_file_runs_by_its_suffix_with_arguments_and_our_input(tmp_path: Path, 
     file = tmp_path / name
     file.write_text(code)
     assert call("run", str(file), "one", input=b"two").stdout.split() == [b"one", b"two"]
+
+
+def test_two_dashes_may_stand_before_the_file(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import sys; print(sys.argv[1:])")
+    assert call("run", "--", f"{tmp_path}/a.py", "--json", "--", "x").stdout == b"['--json', '--', 'x']\n"
 
 
 def test_code_comes_from_standard_input() -> None:
@@ -127,7 +133,6 @@ def test_a_reader_that_goes_away_is_no_error(home: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "there is no code"),
         (["/nowhere/x.py"], "No such file"),
         (["/tmp"], "is a folder"),
         (["--engine", "moon", "-c", "1"], "expected one of: embedded"),
@@ -142,3 +147,9 @@ def test_what_makes_no_sense_is_told_and_leaves_nothing(
     assert main(["run", *words]) == 125
     assert message in capfd.readouterr().err
     assert not list(home.glob("boxes/*"))
+
+
+@pytest.mark.parametrize("words", [[], ["--"], ["--json"], ["--memory", "64"]])
+def test_without_code_the_words_make_no_sense(capfd: pytest.CaptureFixture[str], words: list[str]) -> None:
+    assert main(["run", *words]) == 2
+    assert "there is no code; expected a file, - for standard input, or -c CODE" in capfd.readouterr().err

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Final
 
-from cloche.cli.main import COMMANDS, actions_of, arguments_of, load, make_parser
+from cloche.cli.arguments import Rest, UsageError, actions_of, arguments_of
+from cloche.cli.main import COMMANDS, load, make_parser
 from cloche.errors import ClocheError
 
 if TYPE_CHECKING:
@@ -42,20 +43,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--candidates", action="store_true", help=argparse.SUPPRESS)
 
 
-COMMAND_HELP: Final = argparse.SUPPRESS
+REST: Final = Rest("WORD", argparse.SUPPRESS)
 """For the scripts: the words so far, the last of them unfinished."""
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints a script, or for the script what may come next."""
     if args.candidates:
-        words: list[str] = args.command or [""]
+        words: list[str] = args.rest or [""]
         print("".join(f"{word}\n" for word in candidates(words)), end="")
         return 0
     if args.shell is None:
-        from cloche.errors import InvalidRequest
-
-        raise InvalidRequest(f"no shell is named; expected one of: {', '.join(SCRIPTS)}")
+        raise UsageError(f"no shell is named; expected one of: {', '.join(SCRIPTS)}")
     if args.json:
         from cloche.cli.tables import print_json
 

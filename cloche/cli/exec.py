@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from cloche.cli.arguments import Rest, UsageError
 from cloche.cli.find import add_id, find_sandbox
 from cloche.cli.options import add_env_option, read_env
 from cloche.cli.outlet import add_output_options, collect, follow, limits_of
 from cloche.cli.tables import print_json
-from cloche.errors import InvalidRequest
 
 if TYPE_CHECKING:
     import argparse
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from cloche.client._sync.sandbox import Sandbox
 
 EXAMPLE: Final = "cloche exec tests --cwd /tmp -- python -c 'print(6 * 7)'"
-COMMAND_HELP: Final = "the command; a single word goes to the shell where it is more than a program's name"
+REST: Final = Rest(
+    "[--] CMD …",
+    "the command, and all that follows is its own; a single word goes to the shell where it is more than a "
+    "program's name",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,9 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs it, and ends with its exit code."""
-    words: list[str] = args.command
-    if not words or words[0].startswith("-"):
-        raise InvalidRequest(f"the command is {words!r}; expected: cloche exec ID [options] -- CMD…")
+    words: list[str] = args.rest
+    if not words:
+        raise UsageError("there is no command; expected: cloche exec ID [options] -- CMD…")
     command = words[0] if len(words) == 1 else words
     box = find_sandbox(args.id)
     options: dict[str, Any] = {

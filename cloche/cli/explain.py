@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from cloche.cli.arguments import Rest
 from cloche.cli.find import ID_HELP, find_record
 from cloche.cli.options import FLAGS, add_box_options, box_arguments
 from cloche.cli.tables import age, print_json, print_table
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from cloche.sandboxes.records import Record
 
 EXAMPLE: Final = "cloche explain --memory 256 --workspace . -- pytest -q"
-COMMAND_HELP: Final = "a command, to be told how it would be started"
+REST: Final = Rest("[--] CMD …", "a command, to be told how it would be started; all that follows is its own")
 PARTS: Final = ("/proc/", "/dev/")
 """Folders that are told as one: what is mounted within hides something, or is a device."""
 
@@ -40,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
 
     with _sandbox(args) as record:
         found = explain(record)
-        command = _argv(args.command, record)
+        command = _argv(args.rest, record)
     if args.json:
         print_json({**asdict(found), "fresh": args.id is None, "command": command})
     else:
@@ -51,8 +52,6 @@ def run(args: argparse.Namespace) -> int:
 @contextmanager
 def _sandbox(args: argparse.Namespace) -> Generator[Record]:
     options = box_arguments(args)
-    if args.command and args.command[0].startswith("-"):
-        raise InvalidRequest(f"the command is {args.command!r}; expected: cloche explain [options] [ID] -- CMD…")
     if args.id is not None:
         given = [FLAGS.get(name, f"--{name}") for name, value in options.items() if value]
         if given:

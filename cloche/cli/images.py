@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from cloche.cli.main import add_action
+from cloche.cli.arguments import add_action
 from cloche.cli.tables import age, print_json, print_table
 from cloche.errors import InvalidRequest
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import gc
 import os
 import signal
 import sys
-from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NoReturn, Protocol, TypeGuard, cast
 
+from cloche.cli.arguments import JSON_HELP, Formatter, Parser, Rest, UsageError, parse, split_words
 from cloche.errors import ClocheError, EngineError
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
 COMMANDS: Final = {
@@ -37,10 +37,9 @@ COMMANDS: Final = {
 }
 """Each name is a file beside this one."""
 
-USAGE_ERROR, OUR_ERROR = 2, 125
+USAGE_ERROR, OUR_ERROR, INTERRUPTED, NO_READER = 2, 125, 130, 141
 OBJECTS: Final = 50_000
 """That may be made before the garbage collector looks at them."""
-JSON_HELP: Final = "print JSON, for programs"
 
 
 class Command(Protocol):
@@ -56,30 +55,10 @@ class Command(Protocol):
         ...
 
 
-class TakesCommand(Command, Protocol):
-    """One that is called with another command behind `--`, which it finds in `args.command`."""
+class PassesOn(Command, Protocol):
+    """One that passes words on, and finds them in `args.rest`."""
 
-    COMMAND_HELP: str
-
-
-class Actions(Protocol):
-    """What `parser.add_subparsers` gives."""
-
-    def add_parser(self, name: str, *, help: str, description: str, allow_abbrev: bool) -> argparse.ArgumentParser: ...
-
-
-class Formatter(argparse.RawDescriptionHelpFormatter):
-    """The usual one; argparse makes one for each option, and would import `shutil` for the width."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_width())
-
-
-class Parser(argparse.ArgumentParser):
-    """One that says what to do next."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(USAGE_ERROR, f"cloche: {message}\nTry: {self.prog} --help\n")
+    REST: Rest
 
 
 def program() -> NoReturn:
@@ -103,43 +82,61 @@ def _stop(number: int, frame: object) -> NoReturn:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """What `cloche` does with these words; gives the exit status."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    line = Line(sys.argv[1:] if argv is None else argv)
     try:
-        status = _call(words[0] if words else "--help", words[1:])
+        status = line.run()
         sys.stdout.flush()
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         # Nobody reads our output any more.
-        return 141
+        return NO_READER
     except ClocheError as error:
-        tell(error, as_json="--json" in words)
-        return OUR_ERROR
+        tell(error, as_json=line.as_json)
+        return USAGE_ERROR if isinstance(error, UsageError) else OUR_ERROR
     except OSError as error:
         # Of our own files, or of our output: what a sandbox's files are about has been told above.
-        what = f"{error.filename!r}: " if error.filename else ""
-        tell(EngineError(f"{what}{error.strerror or error}"), as_json="--json" in words)
+        tell(EngineError(_describe(error)), as_json=line.as_json)
         return OUR_ERROR
     return status
 
 
-def _call(name: str, words: list[str]) -> int:
-    if name in ("-h", "--help", "help"):
-        print(overview(), end="")
-        return 0
-    if name in ("-V", "--version"):
-        from cloche.version import __version__
+class Line:
+    """A command line."""
 
-        print(f"cloche {__version__}")
-        return 0
-    if name not in COMMANDS:
-        return _refuse(name)
-    command = load(name)
-    words, command_words = _split(command, words)
-    args = make_parser(name, command, is_split=command_words is not None).parse_args(words)
-    if command_words is not None:
-        args.command = command_words
-    return command.run(args)
+    def __init__(self, words: Sequence[str]) -> None:
+        self._name = words[0] if words else "--help"
+        self._own, self._rest = list(words[1:]), list[str]()
+
+    @property
+    def as_json(self) -> bool:
+        """True where JSON is asked for by a word that is ours."""
+        own = self._own
+        return "--json" in own[: own.index("--") if "--" in own else None]
+
+    def run(self) -> int:
+        """Does what it says."""
+        if self._name in ("-h", "--help", "help"):
+            print(overview(), end="")
+            return 0
+        if self._name in ("-V", "--version"):
+            from cloche.version import __version__
+
+            print(f"cloche {__version__}")
+            return 0
+        if self._name not in COMMANDS:
+            raise _unknown(self._name)
+        command = load(self._name)
+        parser = _make_parser(self._name, command)
+        if _passes_on(command):
+            self._own, self._rest = split_words(parser, self._own)
+            # Shown only: argparse would take our own options for a part of the rest.
+            parser.format_help = lambda: make_parser(self._name, command).format_help()
+        args = parse(parser, self._own)
+        if args is None:
+            return 0
+        args.rest = self._rest
+        return command.run(args)
 
 
 def load(name: str) -> Command:
@@ -147,8 +144,16 @@ def load(name: str) -> Command:
     return cast("Command", import_module(f"cloche.cli.{name}"))
 
 
-def make_parser(name: str, command: Command, *, is_split: bool = False) -> Parser:
-    """The parser of one command, with the options that all have; `is_split`: what is behind `--` was taken off."""
+def make_parser(name: str, command: Command) -> Parser:
+    """All that a command takes, to be shown."""
+    parser = _make_parser(name, command)
+    if _passes_on(command):
+        parser.add_argument("rest", nargs="...", metavar=command.REST.name, help=command.REST.help)
+    return parser
+
+
+def _make_parser(name: str, command: Command) -> Parser:
+    """What it takes for itself, the option that all have included."""
     parser = Parser(
         prog=f"cloche {name}",
         description=f"{COMMANDS[name][0].upper()}{COMMANDS[name][1:]}.",
@@ -158,43 +163,11 @@ def make_parser(name: str, command: Command, *, is_split: bool = False) -> Parse
     )
     parser.add_argument("--json", action="store_true", help=JSON_HELP)
     command.add_arguments(parser)
-    if _takes_command(command) and not is_split:
-        parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- CMD …", help=command.COMMAND_HELP)
     return parser
 
 
-def _takes_command(command: Command) -> TypeGuard[TakesCommand]:
-    return hasattr(command, "COMMAND_HELP")
-
-
-def _split(command: Command, words: list[str]) -> tuple[list[str], list[str] | None]:
-    """Our words, and behind the first `--` those of a command that is to be run, options and all."""
-    if not _takes_command(command) or "--" not in words:
-        return words, None
-    at = words.index("--")
-    return words[:at], words[at + 1 :]
-
-
-def arguments_of(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """What a parser takes: argparse tells nobody else."""
-    return list(parser._actions)  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
-
-
-def actions_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """The parsers of `cloche COMMAND NAME`."""
-    for argument in arguments_of(parser):
-        choices = cast("object", argument.choices)
-        if isinstance(choices, dict):
-            return cast("dict[str, argparse.ArgumentParser]", choices)
-    return {}
-
-
-def add_action(actions: Actions, name: str, what: str) -> argparse.ArgumentParser:
-    """The parser of `cloche COMMAND NAME`."""
-    action = actions.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.", allow_abbrev=False)
-    # Where it is not given here, what stands before the name holds.
-    action.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help=JSON_HELP)
-    return action
+def _passes_on(command: Command) -> TypeGuard[PassesOn]:
+    return hasattr(command, "REST")
 
 
 def overview() -> str:
@@ -226,18 +199,14 @@ def tell(error: ClocheError, *, as_json: bool) -> None:
         say(error.message)
 
 
-def _width() -> int:
-    with suppress(OSError, ValueError):
-        return max(40, int(os.environ.get("COLUMNS") or os.get_terminal_size().columns) - 2)
-    return 78
+def _describe(error: OSError) -> str:
+    what = f"{error.filename!r}: " if error.filename else ""
+    return f"{what}{error.strerror or error}"
 
 
-def _refuse(name: str) -> int:
+def _unknown(name: str) -> UsageError:
     from difflib import get_close_matches
-
-    from cloche.cli.terminal import say
 
     near = get_close_matches(name, COMMANDS, 1)
     hint = f"did you mean: cloche {near[0]}" if near else f"there are: {', '.join(COMMANDS)}"
-    say(f"there is no command {name!r}; {hint}")
-    return USAGE_ERROR
+    return UsageError(f"there is no command {name!r}; {hint}")

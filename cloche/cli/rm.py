@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from cloche.cli.arguments import UsageError
 from cloche.cli.find import ID_HELP, find_record
 from cloche.cli.terminal import say
-from cloche.errors import ClocheError, InvalidRequest
+from cloche.errors import ClocheError
 
 if TYPE_CHECKING:
     import argparse
@@ -25,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     from cloche.sandboxes import boxes
 
     if bool(args.id) == args.all:
-        raise InvalidRequest("expected the ids of sandboxes, or --all")
+        raise UsageError("expected the ids of sandboxes, or --all")
     words = [record.box.id for record in boxes.all_boxes()] if args.all else args.id
     removed: list[str] = []
     failed: list[ClocheError] = []

@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
+from cloche.cli.arguments import Rest, UsageError
 from cloche.cli.options import add_box_options, box_arguments
 from cloche.cli.outlet import add_output_options, collect, follow
 from cloche.errors import InvalidRequest
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from cloche.client._sync.sandbox import Sandbox
 
 EXAMPLE: Final = "cloche run --memory 256 --timeout 5 -c 'print(6 * 7)'"
+REST: Final = Rest(
+    "[--] FILE | - [ARG …]",
+    "a file with the code, or - for standard input (neither with -c); then the code's own arguments",
+)
 SUFFIXES: Final = {
     ".py": "python",
     ".js": "node",
@@ -36,12 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_box_options(parser)
     add_output_options(parser)
     parser.add_argument("-c", dest="code", metavar="CODE", help="the code itself")
-    parser.add_argument(
-        "words",
-        nargs="...",
-        metavar="FILE | - [ARG …]",
-        help="a file with the code, or - for standard input; then the code's own arguments",
-    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -73,10 +72,10 @@ def run(args: argparse.Namespace) -> int:
 def _find_code(args: argparse.Namespace) -> tuple[str | None, list[str]]:
     """The file, if there is one, and the code's arguments."""
     if args.code is not None:
-        return None, args.words
-    if not args.words:
-        raise InvalidRequest("there is no code; expected a file, - for standard input, or -c CODE")
-    return args.words[0], args.words[1:]
+        return None, args.rest
+    if not args.rest:
+        raise UsageError("there is no code; expected a file, - for standard input, or -c CODE")
+    return args.rest[0], args.rest[1:]
 
 
 def _command(box: Sandbox, code: str | None, file: str | None, content: bytes | None, words: list[str]) -> list[str]:

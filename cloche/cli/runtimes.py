@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from cloche.cli.main import add_action
+from cloche.cli.arguments import add_action
 from cloche.cli.tables import print_json, print_table
 from cloche.cli.terminal import say
 from cloche.errors import ClocheError, InvalidRequest
