@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NoReturn, Protocol, TypeGuard, cast
 
 from cloche.cli.arguments import JSON_HELP, Formatter, Parser, Rest, UsageError, parse, split_words
+from cloche.cli.signals import handle_ends
 from cloche.errors import ClocheError, EngineError
 
 if TYPE_CHECKING:
@@ -65,19 +66,12 @@ def program() -> NoReturn:
     """The program `cloche`: ended from outside it still leaves nothing half done."""
     # Nothing of what is imported is garbage: to look through it takes 4 ms.
     gc.set_threshold(OBJECTS)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _stop)
-    status = main()
+    status = INTERRUPTED
+    with suppress(KeyboardInterrupt):
+        handle_ends()
+        status = main()
     # The interpreter's own end takes 10 ms, and gives back nothing that the kernel would not.
     os._exit(status)
-
-
-def _stop(number: int, frame: object) -> NoReturn:
-    del frame
-    # Once is enough: what is being cleaned up is to be cleaned up.
-    signal.signal(number, signal.SIG_IGN)
-    sys.exit(128 + number)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
