@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,8 @@ from cloche.errors import InvalidRequest
 
 if TYPE_CHECKING:
     import argparse
+
+    from cloche.client._sync.sandbox import Sandbox
 
 EXAMPLE: Final = "cloche create --name tests --workspace .:rw --lifetime 3600"
 
@@ -39,15 +42,25 @@ def run(args: argparse.Namespace) -> int:
         lifetime=args.lifetime,
         init_script=_read_script(args.init_script),
     )
-    if args.json:
+    try:
+        _tell(box, as_json=args.json)
+    except BaseException:
+        # Nobody would know that it is there.
+        box.kill()
+        raise
+    return 0
+
+
+def _tell(box: Sandbox, *, as_json: bool) -> None:
+    if as_json:
         from cloche.cli.tables import print_json
 
         print_json({"id": box.id, "name": box.name, "runtime": box.runtime.name, "engine": box.engine})
-        return 0
-    if box.runtime.note:
-        say(box.runtime.note)
-    print(box.id)
-    return 0
+    else:
+        if box.runtime.note:
+            say(box.runtime.note)
+        print(box.id)
+    sys.stdout.flush()
 
 
 def _read_script(path: str | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, Protocol, TypeGuard, cast
 
 from cloche.cli.arguments import JSON_HELP, Formatter, Parser, Rest, UsageError, parse, split_words
 from cloche.cli.signals import handle_ends
+from cloche.cli.streams import complete_streams
 from cloche.errors import ClocheError, EngineError
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ def program() -> NoReturn:
     gc.set_threshold(OBJECTS)
     status = INTERRUPTED
     with suppress(KeyboardInterrupt):
+        complete_streams()
         handle_ends()
         status = main()
     # The interpreter's own end takes 10 ms, and gives back nothing that the kernel would not.
@@ -194,6 +197,8 @@ def tell(error: ClocheError, *, as_json: bool) -> None:
 
 
 def _describe(error: OSError) -> str:
+    if error.errno == errno.EBADF:
+        return "standard output is closed, so there is nowhere to write the answer"
     what = f"{error.filename!r}: " if error.filename else ""
     return f"{what}{error.strerror or error}"
 
