@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from cloche.cli.main import main
 
 if TYPE_CHECKING:
-    import pytest
-
     from cloche import Sandbox
 
 
@@ -23,3 +23,17 @@ def test_a_signal_reaches_a_process(box: Sandbox, capfd: pytest.CaptureFixture[s
     assert main(["kill", "box", "4000"]) == 125
     assert "`cloche ps box` lists them" in capfd.readouterr().err
     assert main(["kill", "box", str(other.pid), "-s", "NONSENSE"]) == 125
+
+
+@pytest.mark.parametrize("signal", ["²", "0", "65", "99999999999999999999", "-5", "KILLED", ""])
+def test_a_signal_that_there_is_not_is_refused(box: Sandbox, capfd: pytest.CaptureFixture[str], signal: str) -> None:
+    del box
+    assert main(["kill", "box", "2", f"--signal={signal}"]) == 125
+    assert "a name like 'SIGINT' was expected" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("pid", ["-1", "0", str(1 << 32), "99999999999999999999", "two"])
+def test_a_number_that_no_process_has_is_refused(box: Sandbox, capfd: pytest.CaptureFixture[str], pid: str) -> None:
+    del box
+    assert main(["kill", "box", "--", pid]) == 2
+    assert "a number of 1 to 4194304 was expected" in capfd.readouterr().err

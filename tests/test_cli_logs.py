@@ -3,11 +3,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from cloche.cli.main import main
 
 if TYPE_CHECKING:
-    import pytest
-
     from cloche import Sandbox
 
 
@@ -40,4 +40,16 @@ def test_logs_of_one_of_many_wants_a_number(box: Sandbox, capfd: pytest.CaptureF
     assert main(["logs", "box"]) == 125
     assert f"{pids[0]}, {pids[1]}" in capfd.readouterr().err
     assert main(["logs", "box", "4000"]) == 125
-    assert main(["logs", "box", "--offset", "-1"]) == 125
+
+
+@pytest.mark.parametrize("words", [["--offset", "-1"], ["--offset", str(1 << 63)], ["0"], [str(1 << 22 | 1)]])
+def test_numbers_that_can_t_be_are_refused(box: Sandbox, capfd: pytest.CaptureFixture[str], words: list[str]) -> None:
+    del box
+    assert main(["logs", "box", *words]) == 2
+    assert "was given; a number of" in capfd.readouterr().err
+
+
+def test_an_offset_behind_the_end_shows_nothing(box: Sandbox, capfd: pytest.CaptureFixture[str]) -> None:
+    box.commands.run("echo one", background=True).wait()
+    assert main(["logs", "box", "--offset", str((1 << 63) - 1)]) == 0
+    assert capfd.readouterr() == ("", "")

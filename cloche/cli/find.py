@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from cloche.cli.arguments import number_from
 from cloche.errors import InvalidRequest, SandboxNotFound
 
 if TYPE_CHECKING:
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from cloche.client._sync.sandbox import Sandbox
     from cloche.sandboxes.records import Record
 
+PID: Final = number_from(1, 1 << 22)
+"""The type of a process's number: as many as any Linux has."""
 ID_HELP: Final = "id of the sandbox, its name, or the beginning of its id"
 
 

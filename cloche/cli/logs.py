@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from cloche.cli.find import add_id, find_sandbox
+from cloche.cli.arguments import number_from
+from cloche.cli.find import PID, add_id, find_sandbox
 from cloche.cli.outlet import Outlet, add_output_options
 from cloche.cli.terminal import say
-from cloche.errors import InvalidRequest, ProcessNotFound
+from cloche.errors import ProcessNotFound
 
 if TYPE_CHECKING:
     import argparse
@@ -18,23 +19,27 @@ if TYPE_CHECKING:
     from cloche.models import OutputChunk
 
 EXAMPLE: Final = "cloche logs tests 12 --follow"
+LARGEST: Final = (1 << 63) - 1
+"""The largest offset that any file has."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     add_id(parser)
-    parser.add_argument("pid", metavar="PID", type=int, nargs="?", help="its number; may be left out if there is one")
+    parser.add_argument("pid", metavar="PID", type=PID, nargs="?", help="its number; may be left out if there is one")
     parser.add_argument("-f", "--follow", action="store_true", help="go on until it ends")
     parser.add_argument(
-        "--offset", type=int, default=0, metavar="BYTES", help="begin there; both outputs count together (default: 0)"
+        "--offset",
+        type=number_from(0, LARGEST),
+        default=0,
+        metavar="BYTES",
+        help="begin there; both outputs count together (default: 0)",
     )
     add_output_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Shows what a background command wrote: both outputs as they were, in order."""
-    if args.offset < 0:
-        raise InvalidRequest(f"--offset is {args.offset}; 0 or more was expected")
     box = find_sandbox(args.id)
     pid = _only_one(box) if args.pid is None else args.pid
     chunks = box.commands.connect(pid).output(args.offset, follow=args.follow)
