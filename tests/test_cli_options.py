@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,6 +10,9 @@ from cloche import Sandbox
 from cloche.cli.options import BOX_OPTIONS, add_box_options, box_arguments
 from cloche.errors import InvalidRequest
 from cloche.models import Limits
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def read(*words: str) -> dict[str, Any]:
@@ -45,6 +48,21 @@ def test_the_defaults_in_the_help_are_those_of_the_limits() -> None:
 def test_a_workspace_is_relative_to_where_one_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir("/usr")
     assert read("--workspace", "share:rw")["workspace"] == "/usr/share:rw"
+
+
+@pytest.mark.parametrize("word", ["", ":ro", ":rw"])
+def test_no_folder_is_not_the_one_where_one_is(word: str) -> None:
+    with pytest.raises(InvalidRequest, match=f"--workspace is '{word}', which names no folder"):
+        read("--workspace", word)
+
+
+def test_where_one_is_may_be_gone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert read("--workspace", "/usr")["workspace"] == "/usr"
+    with pytest.raises(InvalidRequest, match=r"--workspace is '\.:rw', and the folder that this was called in is gone"):
+        read("--workspace", ".:rw")
 
 
 def test_a_variable_is_given_or_taken_from_our_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,10 +69,21 @@ def box_arguments(args: argparse.Namespace) -> dict[str, Any]:
     given = {option.argument: getattr(args, option.argument) for option in BOX_OPTIONS}
     chosen = {name: value for name, value in given.items() if value is not None}
     if "workspace" in chosen:
-        # A workspace is absolute to the library, and relative to where they are to people.
-        chosen["workspace"] = os.path.abspath(chosen["workspace"])
+        chosen["workspace"] = _absolute(chosen["workspace"])
     without = [name.strip() for name in (args.without or "").split(",") if name.strip()]
     return {**chosen, "env": read_env(args.env), "without": without}
+
+
+def _absolute(workspace: str) -> str:
+    """It is absolute to the library, and to people relative to where they are."""
+    if workspace in ("", ":ro", ":rw"):
+        raise InvalidRequest(f"--workspace is {workspace!r}, which names no folder; . is the one that you are in")
+    try:
+        return os.path.abspath(workspace)
+    except FileNotFoundError:
+        raise InvalidRequest(
+            f"--workspace is {workspace!r}, and the folder that this was called in is gone; name a whole path"
+        ) from None
 
 
 def read_env(pairs: Iterable[str]) -> dict[str, str]:
