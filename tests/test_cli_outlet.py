@@ -7,10 +7,15 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
+from cloche import Sandbox
+from cloche.cli.main import main
+from cloche.cli.outlet import MOST_COLLECTED
 from tests.screen import Screen
 
 if TYPE_CHECKING:
-    from cloche import Sandbox
+    from pathlib import Path
 
 CLOCHE = [sys.executable, "-m", "cloche"]
 
@@ -33,3 +38,16 @@ def test_elsewhere_each_octet_passes_also_where_the_reader_is_slow_and_never_blo
         with open(reading, "rb") as file:
             assert file.read() == b"\xff" * 3_000_000
         assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize("output", ["0", str(MOST_COLLECTED + 1)])
+def test_json_never_holds_more_than_fits(home: Path, capfd: pytest.CaptureFixture[str], output: str) -> None:
+    words = ["--output", output, "--json"]
+    assert main(["run", *words, "-c", "while True: print('x' * 100000)"]) == 125
+    assert f"set --output to {MOST_COLLECTED} at most, or leave out --json" in capfd.readouterr().err
+    assert not list(home.glob("boxes/*"))
+    with Sandbox.create(name="box", output_bytes=0):
+        for own in (words, ["--json"]):
+            assert main(["exec", "box", *own, "--", "yes"]) == 125
+            assert "and JSON holds all of it at once" in capfd.readouterr().err
+        assert main(["exec", "box", "--output", str(MOST_COLLECTED), "--json", "--", "echo x"]) == 0

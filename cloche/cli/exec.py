@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from cloche.cli.arguments import Rest, UsageError
 from cloche.cli.find import add_id, find_sandbox
 from cloche.cli.options import add_env_option, read_env
-from cloche.cli.outlet import add_output_options, collect, follow, limits_of
+from cloche.cli.outlet import add_output_options, collect, follow, limits_of, refuse_too_much
 from cloche.cli.tables import print_json
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ def run(args: argparse.Namespace) -> int:
     if args.background:
         return _start(box, command, options, as_json=args.json)
     limits = limits_of(box.limits, args)
+    if args.json:
+        refuse_too_much(limits.output_bytes)
     with box.commands.start(command, stdin=args.interactive, **options) as execution:
         if not args.json:
             return follow(execution, limits, raw=args.raw, stdin=args.interactive)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from cloche.errors import ClocheError
+from cloche.errors import ClocheError, InvalidRequest
 
 if TYPE_CHECKING:
     import argparse
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from cloche.models import LimitName, Limits
 
 PIECE: Final = 1 << 16
+MOST_COLLECTED: Final = 16 << 20
+"""Octets of output that JSON holds at most."""
 
 
 class Outlet:
@@ -95,6 +97,18 @@ def limits_of(limits: Limits, args: argparse.Namespace) -> Limits:
 
     own = {name: getattr(args, name) for name in ("timeout", "output_bytes")}
     return replace(limits, **{name: value for name, value in own.items() if value is not None})
+
+
+def refuse_too_much(output_bytes: int) -> None:
+    """JSON is put together in memory, several times the output's size: code of others must not decide how much it is.
+
+    Raises: InvalidRequest.
+    """
+    if not 0 < output_bytes <= MOST_COLLECTED:
+        found = f"the output may have {output_bytes} bytes" if output_bytes else "the output is not limited"
+        raise InvalidRequest(
+            f"{found}, and JSON holds all of it at once; set --output to {MOST_COLLECTED} at most, or leave out --json"
+        )
 
 
 def collect(run: Run, limits: Limits, *, stdin: bool = False) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from cloche.cli.arguments import Rest, UsageError
 from cloche.cli.options import add_box_options, box_arguments
-from cloche.cli.outlet import add_output_options, collect, follow
+from cloche.cli.outlet import add_output_options, collect, follow, refuse_too_much
 from cloche.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ def run(args: argparse.Namespace) -> int:
 
     file, words = _find_code(args)
     options = box_arguments(args)
+    if args.json and "output_bytes" in options:
+        refuse_too_much(options["output_bytes"])
     if file and "runtime" not in options:
         options["runtime"] = SUFFIXES.get(os.path.splitext(file)[1].lower())
     content = sys.stdin.buffer.read() if file == "-" else None

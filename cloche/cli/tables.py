@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 from cloche.cli.terminal import clean
@@ -21,7 +22,9 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
 
 def print_json(value: Any) -> None:
     """One document; what JSON does not know is told as text."""
-    print(json.dumps(value, indent=2, default=str))
+    # In pieces: it may hold all that a command wrote.
+    json.dump(value, sys.stdout, indent=2, default=str)
+    print()
 
 
 def age(seconds: float) -> str:
