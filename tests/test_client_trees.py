@@ -23,6 +23,17 @@ def test_a_name_that_could_lead_elsewhere_is_refused(name: bytes) -> None:
         split_name(name)
 
 
+def fill(target: TargetFolder) -> None:
+    target.make_folder((b"inner",))
+    with target.open_file((b"inner", b"file"), 0o644) as file:
+        file.write(b"text")
+
+
+def fill_twice(target: TargetFolder) -> None:
+    fill(target)
+    fill(target)
+
+
 def test_a_link_is_not_written_through(tmp_path: Path) -> None:
     with TargetFolder(tmp_path / "target") as target:
         target.make_link((b"link",), os.fsencode(tmp_path))
@@ -48,6 +59,55 @@ def test_only_permission_bits_are_taken_over(tmp_path: Path) -> None:
     assert (tmp_path / "target" / "file").stat().st_mode == 0o100755
 
 
+def test_all_of_a_folder_is_there_or_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "target"
+    with pytest.raises(SandboxError), TargetFolder(path) as target:
+        fill_twice(target)
+    assert list(tmp_path.iterdir()) == []
+    with TargetFolder(path) as target:
+        fill(target)
+    assert [found.name for found in tmp_path.iterdir()] == ["target"]
+    assert (path / "inner" / "file").read_bytes() == b"text"
+    assert path.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_folder_that_is_there_stays_the_same_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o710)
+    before = tmp_path.stat()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SandboxError), TargetFolder(".") as target:
+        fill_twice(target)
+    assert list(tmp_path.iterdir()) == []
+    with TargetFolder(".") as target:
+        fill(target)
+    assert [found.name for found in tmp_path.iterdir()] == ["inner"]
+    assert (tmp_path.stat().st_ino, tmp_path.stat().st_mode) == (before.st_ino, before.st_mode)
+
+
+def put_something(path: Path) -> None:
+    path.mkdir(exist_ok=True)
+    (path / "mine").touch()
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_what_came_there_meanwhile_is_not_replaced(tmp_path: Path, is_there: bool) -> None:
+    path = tmp_path / "target"
+    if is_there:
+        path.mkdir()
+    with pytest.raises(InvalidRequest, match="not empty"), TargetFolder(path) as _:
+        put_something(path)
+    assert [found.name for found in path.iterdir()] == ["mine"]
+    assert [found.name for found in tmp_path.iterdir()] == ["target"]
+
+
+def test_no_folder_can_be_made_without_a_name_or_in_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in ("", tmp_path / "file", tmp_path / "none" / "target"):
+        with pytest.raises(InvalidRequest):
+            TargetFolder(path).__enter__()
+    assert [found.name for found in tmp_path.iterdir()] == ["file"]
+
+
 def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InvalidRequest, match="not empty"):
@@ -67,6 +127,23 @@ def test_walking_names_links_and_does_not_follow_them(tmp_path: Path) -> None:
             entry.open().close()
     assert {name: entry.kind for name, entry in found.items()} == {"sub": "folder", "sub/file": "file", "up": "link"}
     assert found["up"].target == ".."
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_what_cannot_be_read_is_refused_by_its_path(home: Path, is_folder: bool) -> None:
+    (home / "source").mkdir()
+    closed = home / "source" / "closed"
+    if is_folder:
+        closed.mkdir(0o700)
+    else:
+        closed.touch(0o600)
+    os.seteuid(65534)
+    try:
+        with pytest.raises(InvalidRequest) as refusal:
+            list(walk_source(home / "source"))
+    finally:
+        os.seteuid(0)
+    assert refusal.value.message == f"'{closed}' can't be read: Permission denied"
 
 
 def test_what_is_neither_file_nor_folder_is_not_sent(tmp_path: Path) -> None:

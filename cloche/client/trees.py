@@ -7,6 +7,7 @@ below a descriptor of the folder, without following links; nothing that exists i
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,9 +17,10 @@ from cloche.client.targets import FRESH
 from cloche.errors import InvalidRequest, SandboxError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator, Iterator, Sequence
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLLOWED: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 MOST_PARTS: Final = 128
 MOST_NAME: Final = 255
@@ -41,7 +43,7 @@ def split_name(name: bytes) -> tuple[bytes, ...]:
 
 
 class TargetFolder:
-    """A folder of this machine that is filled with what a sandbox has."""
+    """A folder of this machine that is filled with what a sandbox has: in the end all of it is there, or nothing."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = os.fspath(path)
@@ -51,19 +53,59 @@ class TargetFolder:
 
         Raises: InvalidRequest.
         """
-        with suppress(FileExistsError):
-            os.mkdir(self._path, 0o755)
+        if not self._path:
+            raise InvalidRequest("the target is ''; the path of a folder was expected")
+        folder, self._name = os.path.split(os.path.abspath(self._path))
+        self._scratch = f".{self._name[:200]}.{os.urandom(6).hex()}"
+        # Filled within the folder where it is there, as it may be a mount, or where somebody is; else beside it.
+        self._is_there = os.path.lexists(self._path)
         try:
-            self._root = os.open(self._path, _FOLDER)
+            self._outer = os.open(self._path, _FOLDER) if self._is_there else os.open(folder, _FOLLOWED)
         except OSError as error:
-            raise InvalidRequest(f"{self._path!r} is no folder that can be opened: {error.strerror}") from error
-        if os.listdir(self._root):
-            os.close(self._root)
-            raise InvalidRequest(f"the folder {self._path!r} is not empty; name one that is, or one to be made")
+            raise self._refusal(error) from error
+        try:
+            self._root = self._make_scratch()
+        except BaseException:
+            os.close(self._outer)
+            raise
         return self
 
-    def __exit__(self, *_: object) -> None:
-        os.close(self._root)
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            if kind is None:
+                self._put_in_place()
+        finally:
+            os.close(self._root)
+            with suppress(FileNotFoundError):
+                shutil.rmtree(self._scratch, dir_fd=self._outer)
+            os.close(self._outer)
+
+    def _make_scratch(self) -> int:
+        if self._is_there:
+            self._refuse_full(os.listdir(self._outer))
+        try:
+            os.mkdir(self._scratch, 0o755, dir_fd=self._outer)
+            return os.open(self._scratch, _FOLDER, dir_fd=self._outer)
+        except OSError as error:
+            raise self._refusal(error) from error
+
+    def _put_in_place(self) -> None:
+        try:
+            if not self._is_there:
+                os.rename(self._scratch, self._name, src_dir_fd=self._outer, dst_dir_fd=self._outer)
+                return
+            self._refuse_full([name for name in os.listdir(self._outer) if name != self._scratch])
+            for name in os.listdir(self._root):
+                os.rename(name, name, src_dir_fd=self._root, dst_dir_fd=self._outer)
+        except OSError as error:
+            raise self._refusal(error) from error
+
+    def _refuse_full(self, names: Sequence[str]) -> None:
+        if names:
+            raise InvalidRequest(f"the folder {self._path!r} is not empty; name one that is, or one to be made")
+
+    def _refusal(self, error: OSError) -> InvalidRequest:
+        return InvalidRequest(f"{self._path!r} is no folder that can be opened: {error.strerror}")
 
     def make_folder(self, parts: tuple[bytes, ...]) -> None:
         """Its owner can always look into it."""
@@ -135,18 +177,39 @@ def walk_source(path: str | os.PathLike[str]) -> Iterator[SourceEntry]:
 
     Raises: InvalidRequest.
     """
+    top = os.fspath(path)
+    with _told(top):
+        root = os.open(top, _FOLLOWED)
     try:
-        root = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise InvalidRequest(f"{os.fspath(path)!r} can't be opened: {error.strerror}") from error
-    try:
-        for folder, _, _, descriptor in os.fwalk(".", dir_fd=root, follow_symlinks=False):
-            for name in sorted(os.listdir(descriptor)):
-                entry = _source_entry(os.path.normpath(os.path.join(folder, name)), name, descriptor)
-                if entry:
-                    yield entry
+        yield from _walk(root, top, "")
     finally:
         os.close(root)
+
+
+def _walk(folder: int, top: str, inside: str) -> Iterator[SourceEntry]:
+    with _told(os.path.join(top, inside)):
+        names = sorted(os.listdir(folder))
+    for name in names:
+        path = os.path.join(inside, name)
+        with _told(os.path.join(top, path)):
+            entry = _source_entry(path, name, folder)
+            inner = os.open(name, _FOLDER, dir_fd=folder) if entry and entry.kind == "folder" else None
+        if entry:
+            yield entry
+        if inner is not None:
+            try:
+                yield from _walk(inner, top, path)
+            finally:
+                os.close(inner)
+
+
+@contextmanager
+def _told(path: str) -> Generator[None]:
+    """What can't be read is not left out in silence."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidRequest(f"{path!r} can't be read: {error.strerror}") from error
 
 
 def _source_entry(path: str, name: str, folder: int) -> SourceEntry | None:
