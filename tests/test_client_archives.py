@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
+import os
 import tarfile
 from typing import TYPE_CHECKING
 
@@ -12,6 +16,7 @@ from cloche.client.archives import ArchiveTarget, walk_archive
 from cloche.errors import InvalidRequest, SandboxError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -50,10 +55,46 @@ def test_a_member_that_could_lead_elsewhere_is_refused(tmp_path: Path, name: str
         list(walk_archive(make_archive(tmp_path / "a.tar", (name, type))))
 
 
-@pytest.mark.parametrize("content", [b"", b"no archive", b"\x1f\x8b\x08garbage"])
+PACKINGS: dict[str, Callable[[bytes], bytes]] = {
+    "plain": bytes,
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+}
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", *(pack(b"x") for pack in PACKINGS.values())])
 def test_what_is_no_archive_is_told(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.tar").write_bytes(content)
-    with pytest.raises(InvalidRequest, match="can't be read as a tar archive"):
+    with pytest.raises(InvalidRequest) as refusal:
+        list(walk_archive(tmp_path / "a.tar"))
+    assert refusal.value.message == f"'{tmp_path}/a.tar' is no tar archive, plain or packed with gzip, bzip2 or xz"
+
+
+def read_all(path: Path) -> None:
+    for entry in walk_archive(path):
+        entry.open().close()
+
+
+@pytest.mark.parametrize("packing", ["plain", "gzip", "xz"])
+def test_half_an_archive_is_damaged(tmp_path: Path, packing: str) -> None:
+    path = make_archive(tmp_path / "a.tar", *[(f"{number}", tarfile.REGTYPE) for number in range(300)])
+    packed = PACKINGS[packing](path.read_bytes())
+    path.write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(InvalidRequest, match=r"a.tar' is damaged: \w+"):
+        read_all(path)
+
+
+@pytest.mark.parametrize("length", [1024, 1025, 1536, 1600, 2047])
+def test_one_that_stops_anywhere_is_damaged(tmp_path: Path, length: int) -> None:
+    path = make_archive(tmp_path / "a.tar", ("one", tarfile.REGTYPE), ("two", tarfile.REGTYPE))
+    os.truncate(path, length)
+    with pytest.raises(InvalidRequest, match=r"a.tar' is damaged: \w+"):
+        read_all(path)
+
+
+def test_an_archive_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match=r"a.tar' can't be read: No such file or directory\Z"):
         list(walk_archive(tmp_path / "a.tar"))
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import tarfile
 import tempfile
+import zlib
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Self
 
@@ -65,14 +67,33 @@ def walk_archive(path: str | os.PathLike[str]) -> Iterator[SourceEntry]:
 
     Raises: InvalidRequest.
     """
+    name = os.fspath(path)
     try:
-        with tarfile.open(path, "r:*") as tar:
+        with tarfile.open(name, "r:*", tarinfo=_Member) as tar:
             for member in tar:
                 entry = _source_entry(tar, member)
                 if entry:
                     yield entry
-    except (OSError, tarfile.TarError, EOFError) as error:
-        raise InvalidRequest(f"{os.fspath(path)!r} can't be read as a tar archive: {error}") from error
+    except OSError as error:
+        # Also of what is packed: it has no words of the system's own then.
+        raise InvalidRequest(f"{name!r} can't be read: {error.strerror or error}") from error
+    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
+        is_start = str(error).startswith("file could not be opened")
+        what = "is no tar archive, plain or packed with gzip, bzip2 or xz" if is_start else f"is damaged: {error}"
+        raise InvalidRequest(f"{name!r} {what}") from error
+
+
+class _Member(tarfile.TarInfo):
+    """Python takes any header that is none for the end of the archive; here only the mark of the end is one."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        try:
+            return super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:
+            if len(buf) == tarfile.BLOCKSIZE and not any(buf):
+                raise
+            raise tarfile.ReadError(str(error) if buf else "it stops without an end") from error
 
 
 def _source_entry(tar: tarfile.TarFile, member: tarfile.TarInfo) -> SourceEntry | None:
