@@ -17,9 +17,15 @@ def home() -> Path:
     """
     folder = _chosen_home()
     if not folder.is_dir():
-        # The users of the boxes pass through it to the root file systems, and can't list it.
-        folder.mkdir(mode=0o711, parents=True, exist_ok=True)
-        folder.chmod(0o711)
+        try:
+            # The users of the boxes pass through it to the root file systems, and can't list it.
+            folder.mkdir(mode=0o711, parents=True, exist_ok=True)
+            folder.chmod(0o711)
+        except OSError as error:
+            raise InvalidRequest(
+                f"the folder of Cloche's data, {str(folder)!r}, can't be made: {error.strerror}; "
+                "name another in CLOCHE_HOME"
+            ) from error
     return folder
 
 

@@ -24,6 +24,13 @@ def test_a_relative_home_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         settings.home()
 
 
+@pytest.mark.parametrize(("home", "why"), [("/dev/null", "File exists"), ("/dev/null/x", "Not a directory")])
+def test_a_home_that_can_be_no_folder_is_refused(monkeypatch: pytest.MonkeyPatch, home: str, why: str) -> None:
+    monkeypatch.setenv("CLOCHE_HOME", home)
+    with pytest.raises(InvalidRequest, match=f"data, '{home}', can't be made: {why}; name another in CLOCHE_HOME"):
+        settings.home()
+
+
 def test_an_ordinary_user_has_a_home_among_their_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CLOCHE_HOME", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
