@@ -102,6 +102,12 @@ def test_a_terminal_shows_a_file_filtered_whatever_it_is_called(box: Sandbox) ->
     [
         (["a", "b"], "expected ID:path for one"),
         (["box:nothing", "."], "'/home/user/nothing': No such file"),
+        (["box:pipe", "x"], "'/home/user/pipe' is a pipe; a file or a folder was expected"),
+        (["box:pipe", "-"], "'pipe' is a pipe; a file or a folder was expected"),
+        (["box:pipe", "box:x"], "'pipe' is a pipe; a file or a folder was expected"),
+        (["box:/dev/null", "x"], "'/dev/null' is a device"),
+        (["box:/etc/ssl", "x", "--max-entries", "0"], "entries; --max-entries is 0"),
+        (["box:/etc/passwd", "x", "--max-bytes", "3"], "takes more than --max-bytes allows; raise it"),
         (["./nothing", "box:x"], "'./nothing' can't be read"),
         (["box:/", "."], "name the whole target"),
         (["nobody:x", "."], "there is no sandbox 'nobody'"),
@@ -111,8 +117,15 @@ def test_a_terminal_shows_a_file_filtered_whatever_it_is_called(box: Sandbox) ->
     ],
 )
 def test_what_cannot_be_is_told(
-    box: Sandbox, capfd: pytest.CaptureFixture[str], words: list[str], message: str
+    box: Sandbox,
+    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    message: str,
 ) -> None:
-    box.files.write(".bashrc", "")
+    monkeypatch.chdir(tmp_path)
+    box.commands.run("touch .bashrc; mkfifo pipe").check()
     assert main(["cp", *words]) == 125
     assert message in capfd.readouterr().err
+    assert list(tmp_path.iterdir()) == []

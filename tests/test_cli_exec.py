@@ -55,6 +55,8 @@ def test_in_the_background_it_goes_on_and_its_number_is_told(box: Sandbox, capfd
 def test_a_program_gets_the_result(box: Sandbox, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["exec", box.id, "--json", "--", "echo out; exit 2"]) == 2
     assert json.loads(capfd.readouterr().out)["stdout"] == "out\n"
+    assert main(["exec", box.id, "--json", "--timeout", "0.2", "sleep", "9"]) == 137
+    assert json.loads(capfd.readouterr().out)["message"] == "out of time: the limit is 0.2 s; raise --timeout"
 
 
 def test_options_may_stand_behind_the_id(box: Sandbox, capfd: pytest.CaptureFixture[str]) -> None:
@@ -68,6 +70,12 @@ def test_without_a_command_the_form_is_told(box: Sandbox, capfd: pytest.CaptureF
     del box
     assert main(["exec", *words]) == 2
     assert "expected: cloche exec ID [options] -- CMD" in capfd.readouterr().err
+
+
+def test_who_may_not_be_root_is_told_of_the_option(box: Sandbox, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["exec", "box", "--user", "root", "id"]) == 125
+    wanted = f"cloche: --user is 'root'; the sandbox {box.id} was made for 'user': make one for 'root'\n"
+    assert capfd.readouterr().err == wanted
 
 
 def test_a_terminal_is_refused_where_we_have_none(box: Sandbox, capfd: pytest.CaptureFixture[str]) -> None:

@@ -82,6 +82,22 @@ def test_an_error_is_one_line_for_people_and_has_its_code_for_programs(capsys: p
     assert json.loads(capsys.readouterr().err)["error"]["code"] == "sandbox_not_found"
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "--memory", "0", "-c", "1"], "--memory is 0; at least 16 MB are needed"),
+        (["run", "--output", "1", "-c", "1"], "--output is 1; at least 1024 octets are needed, or 0 for no limit"),
+        (["create", "--idle-timeout", "-1"], "--idle-timeout is -1.0; 0.1 to"),
+    ],
+)
+def test_a_refusal_names_the_option_and_not_the_argument_of_the_library(
+    home: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    del home
+    assert main(words) == 125
+    assert capsys.readouterr().err.startswith(f"cloche: {message}")
+
+
 @pytest.mark.parametrize("name", sorted(name for name in COMMANDS if (FOLDER / f"{name}.py").exists()))
 def test_every_command_has_help_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([name, "--help"]) == 0

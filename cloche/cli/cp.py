@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from cloche.cli.arguments import number_from
 from cloche.cli.find import find_sandbox
 from cloche.cli.outlet import PIECE, Outlet, add_output_options
 from cloche.client.targets import own_descriptor
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from cloche.client._sync.sandbox import Sandbox
 
 EXAMPLE: Final = "cloche cp results tests:/tmp/results"
+MOST: Final = 1 << 62
 WHERE: Final = "a path here, ID:path in a sandbox, or - for standard input or output"
 
 
@@ -47,6 +49,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unpack", action="store_true", help="SRC is a tar archive: put what is in it into the folder DST of a sandbox"
     )
+    parser.add_argument(
+        "--max-bytes",
+        type=number_from(0, MOST),
+        default=4 << 30,
+        metavar="BYTES",
+        help="refuse to fetch more than that into a file or folder here (default: 4 GiB)",
+    )
+    parser.add_argument(
+        "--max-entries",
+        type=number_from(0, MOST),
+        default=200_000,
+        metavar="N",
+        help="refuse to fetch a folder with more files and folders in it (default: 200000)",
+    )
     add_output_options(parser)
 
 
@@ -59,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidRequest(
             "--unpack needs an archive here and a folder in a sandbox: cloche cp --unpack FILE ID:path"
         )
-    size = _copy(source, target, unpack=args.unpack, raw=args.raw)
+    size = _copy(source, target, args)
     if args.json:
         from cloche.cli.tables import print_json
 
@@ -77,17 +93,18 @@ def _parse(word: str) -> Place:
     return Place(find_sandbox(id), path or ".")
 
 
-def _copy(source: Place, target: Place, *, unpack: bool, raw: bool) -> int:
+def _copy(source: Place, target: Place, args: argparse.Namespace) -> int:
     if source.box and target.box:
         return _copy_between(source.box, source.path, target.box, target.path)
     if target.box:
-        return _put(source, target.box, target.path, unpack=unpack)
+        return _put(source, target.box, target.path, unpack=args.unpack)
     assert source.box, "one of the two is in a sandbox"
     if target.is_stream or own_descriptor(target.path) == 1:
-        return _show(source.box, source.path, raw=raw)
-    if not raw and _is_terminal(target.path):
+        return _show(source.box, source.path, raw=args.raw)
+    if not args.raw and _is_terminal(target.path):
         raise InvalidRequest(f"{target.path!r} is a terminal; - shows it there filtered, --raw as it is")
-    return source.box.files.download(source.path, _inside_own_folder(source.path, target.path))
+    path = _inside_own_folder(source.path, target.path)
+    return source.box.files.download(source.path, path, max_bytes=args.max_bytes, max_entries=args.max_entries)
 
 
 def _is_terminal(path: str) -> bool:
@@ -118,7 +135,7 @@ def _put(source: Place, box: Sandbox, path: str, *, unpack: bool) -> int:
 
 def _show(box: Sandbox, path: str, *, raw: bool) -> int:
     """A file's octets on standard output, or a folder as an archive."""
-    if box.files.stat(path).kind != "folder":
+    if not _is_folder(box, path):
         return _print(box.files.read(path, "stream"), raw=raw)
     if sys.stdout.isatty():
         raise InvalidRequest(
@@ -126,6 +143,14 @@ def _show(box: Sandbox, path: str, *, raw: bool) -> int:
         )
     with _fetched(box, path) as archive, archive.open("rb") as file:
         return _print(iter(lambda: file.read(PIECE), b""), raw=True)
+
+
+def _is_folder(box: Sandbox, path: str) -> bool:
+    """False for a file; what is neither has nothing to copy."""
+    kind = box.files.stat(path).kind
+    if kind not in ("file", "folder"):
+        raise InvalidRequest(f"{path!r} is a {kind}; a file or a folder was expected")
+    return kind == "folder"
 
 
 def _print(pieces: Iterable[bytes], *, raw: bool) -> int:
@@ -139,7 +164,7 @@ def _print(pieces: Iterable[bytes], *, raw: bool) -> int:
 
 def _copy_between(source: Sandbox, path: str, target: Sandbox, target_path: str) -> int:
     full = _inside_folder(target, path, target_path)
-    if source.files.stat(path).kind != "folder":
+    if not _is_folder(source, path):
         return target.files.write(full, source.files.read(path, "stream"))
     with _fetched(source, path) as archive:
         return target.files.upload(archive, full, unpack=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import re
 import sys
 from contextlib import suppress
 from importlib import import_module
@@ -186,14 +187,25 @@ def overview() -> str:
 
 def tell(error: ClocheError, *, as_json: bool) -> None:
     """What went wrong, on standard error; a program finds the code that is stable."""
+    message = _in_our_words(error)
     if as_json:
         import json
 
-        print(json.dumps({"error": {"code": error.code, "message": error.message}}), file=sys.stderr)
+        print(json.dumps({"error": {"code": error.code, "message": message}}), file=sys.stderr)
     else:
         from cloche.cli.terminal import say
 
-        say(error.message)
+        say(message)
+
+
+def _in_our_words(error: ClocheError) -> str:
+    """The library's argument that it is about has the name of the option."""
+    argument = error.data.get("parameter")
+    if not isinstance(argument, str):
+        return error.message
+    from cloche.cli.options import FLAGS
+
+    return re.sub(rf"\b{argument}\b", FLAGS.get(argument, f"--{argument.replace('_', '-')}"), error.message, count=1)
 
 
 def _describe(error: OSError) -> str:

@@ -84,11 +84,16 @@ def follow(run: Run, limits: Limits, *, raw: bool = False, stdin: bool = False) 
 
 
 def _tell_limit(hit: LimitName, limits: Limits, dropped: int = 0) -> None:
-    from cloche.cli.options import FLAGS
     from cloche.cli.terminal import say
+
+    say(_describe_limit(hit, limits, dropped))
+
+
+def _describe_limit(hit: LimitName, limits: Limits, dropped: int) -> str:
+    from cloche.cli.options import FLAGS
     from cloche.client.results import describe_limit
 
-    say(describe_limit(hit, limits, dropped, FLAGS))
+    return describe_limit(hit, limits, dropped, FLAGS)
 
 
 def limits_of(limits: Limits, args: argparse.Namespace) -> Limits:
@@ -119,7 +124,9 @@ def collect(run: Run, limits: Limits, *, stdin: bool = False) -> dict[str, Any]:
 
     if stdin:
         _start_pump(run)
-    return asdict(run.collect(Output(limits.output_bytes)))
+    result = run.collect(Output(limits.output_bytes))
+    hit = result.limit_hit
+    return {**asdict(result), "message": _describe_limit(hit, limits, result.output_dropped) if hit else None}
 
 
 def _start_pump(run: Run) -> None:

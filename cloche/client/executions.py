@@ -47,8 +47,8 @@ class Preparation:
         chosen = own if user is None else check_user(user)
         if chosen == "root" and own != "root":
             raise InvalidRequest(
-                f"user is 'root'; the sandbox {self._record.box.id} was made for 'user': "
-                "make one with Sandbox.create(user='root')"
+                f"user is 'root'; the sandbox {self._record.box.id} was made for 'user': make one for 'root'",
+                parameter="user",
             )
         return self._record.identity(chosen)
 

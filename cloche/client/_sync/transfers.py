@@ -13,7 +13,7 @@ from cloche.client.paths import to_entry, to_octets, to_text
 from cloche.client.refusals import refuse_file
 from cloche.client.targets import open_target
 from cloche.client.trees import TargetFolder, find_source, split_name, walk_source
-from cloche.errors import SandboxError
+from cloche.errors import InvalidRequest, SandboxError
 from cloche.link import frames
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 REPLY_SECONDS: Final = 60.0
 MOST_AT_ONCE: Final = 1 << 30
 DEEPEST: Final = (1 << 32) - 1
+_KINDS: Final = (ord("f"), ord("d"))
+"""What has a content to be fetched."""
 
 
 class Transfers:
@@ -113,13 +115,18 @@ class Transfers:
         """A file, or a folder as folder or archive."""
         request = frames.Stat(0, *self._ids, path=to_octets(remote))
         found = self._link.ask(request, frames.Entry, refuse_file(remote))
+        if found.kind not in _KINDS:
+            kind = to_entry(found, remote).kind
+            raise InvalidRequest(f"{remote!r} is a {kind}; a file or a folder was expected")
         if found.kind != ord("d"):
             with open_target(local) as file:
                 return self._fetch(remote, file, max_bytes)
         request = frames.List(*self._ids, depth=DEEPEST, path=to_octets(remote))
         entries = self._link.collect(request, frames.Entry, refuse_file(remote))
         if len(entries) > max_entries:
-            raise SandboxError(f"{remote!r} holds {len(entries)} entries; max_entries is {max_entries}")
+            raise SandboxError(
+                f"{remote!r} holds {len(entries)} entries; max_entries is {max_entries}", parameter="max_entries"
+            )
         if os.fspath(local).endswith(".tar"):
             with open_target(local) as file, ArchiveTarget(file) as archive:
                 return self._fetch_all(remote, entries, archive, max_bytes)
@@ -151,6 +158,8 @@ class Transfers:
         for piece in self._pieces(path):
             size += len(piece)
             if size > max_bytes:
-                raise SandboxError(f"{path!r} takes more than max_bytes allows; raise it, or fetch less")
+                raise SandboxError(
+                    f"{path!r} takes more than max_bytes allows; raise it, or fetch less", parameter="max_bytes"
+                )
             file.write(piece)
         return size
