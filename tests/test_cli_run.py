@@ -72,6 +72,27 @@ def test_code_comes_from_standard_input() -> None:
     assert call("run", "-", "x", input=b"import sys; print(sys.argv[1])").stdout == b"x\n"
 
 
+def test_code_comes_from_a_pipe_as_from_a_file(tmp_path: Path) -> None:
+    line = f"{' '.join(CLOCHE)} run <(echo 'print(input())')"
+    done = subprocess.run(["bash", "-c", line], input=b"in\n", capture_output=True, timeout=60)
+    assert (done.stdout, done.stderr) == (b"in\n", b"")
+    for name in ("/dev/stdin", "/proc/self/fd/0"):
+        assert call("run", name, "x", input=b"import sys; print(sys.argv[1])").stdout == b"x\n"
+    (tmp_path / "a").write_text("import sys; print(sys.stdin.read())")
+    with (tmp_path / "a").open() as file:
+        done = subprocess.run([*CLOCHE, "run", "/dev/stdin"], stdin=file, capture_output=True, timeout=60)
+    assert (done.stdout, done.stderr) == (b"\n", b"")
+
+
+@pytest.mark.parametrize("name", ["/nowhere/x.py", "/tmp", "", "/proc/self/mem/x"])
+def test_a_wrong_file_is_noticed_before_there_is_a_box(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(Sandbox, "create", None)
+    assert main(["run", name]) == 125
+    assert f"{name!r} " in capfd.readouterr().err
+
+
 def test_octets_pass_as_they_are() -> None:
     done = call("run", "-c", r"import os; os.write(1, bytes(range(256))); os.write(2, b'\x1b[2J')")
     assert (done.stdout, done.stderr) == (bytes(range(256)), b"\x1b[2J")

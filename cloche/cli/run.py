@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Final
+from contextlib import contextmanager
+from io import BytesIO
+from typing import IO, TYPE_CHECKING, Final
 
 from cloche.cli.arguments import Rest, UsageError
 from cloche.cli.options import add_box_options, box_arguments
 from cloche.cli.outlet import add_output_options, collect, follow, refuse_too_much
+from cloche.client.targets import own_descriptor
 from cloche.errors import InvalidRequest
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Generator
 
     from cloche.client._sync.sandbox import Sandbox
 
@@ -53,13 +57,15 @@ def run(args: argparse.Namespace) -> int:
         refuse_too_much(options["output_bytes"])
     if file and "runtime" not in options:
         options["runtime"] = SUFFIXES.get(os.path.splitext(file)[1].lower())
-    content = sys.stdin.buffer.read() if file == "-" else None
-    with Sandbox.create(**options, bound=True, idle_timeout=IDLE_SECONDS) as box:
+    with (
+        _open_code(file) as source,
+        Sandbox.create(**options, bound=True, idle_timeout=IDLE_SECONDS) as box,
+    ):
         if box.runtime.note and not args.json:
             from cloche.cli.terminal import say
 
             say(box.runtime.note)
-        command = _command(box, args.code, file, content, words)
+        command = _command(box, args.code, file, source, words)
         has_input = file != "-"
         with box.commands.start(command, stdin=has_input) as execution:
             if not args.json:
@@ -77,10 +83,27 @@ def _find_code(args: argparse.Namespace) -> tuple[str | None, list[str]]:
         return None, args.rest
     if not args.rest:
         raise UsageError("there is no code; expected a file, - for standard input, or -c CODE")
-    return args.rest[0], args.rest[1:]
+    file, *words = args.rest
+    return "-" if own_descriptor(file) == 0 else file, words
 
 
-def _command(box: Sandbox, code: str | None, file: str | None, content: bytes | None, words: list[str]) -> list[str]:
+@contextmanager
+def _open_code(file: str | None) -> Generator[IO[bytes]]:
+    """The file with the code: before there is a sandbox, as it may be none, or have to be waited for."""
+    if file is None or file == "-":
+        yield BytesIO(sys.stdin.buffer.read() if file else b"")
+        return
+    try:
+        source = open(file, "rb")  # noqa: SIM115
+    except IsADirectoryError:
+        raise InvalidRequest(f"{file!r} is a folder; a file with code was expected") from None
+    except OSError as error:
+        raise InvalidRequest(f"{file!r} can't be read: {error.strerror}") from error
+    with source:
+        yield source if source.seekable() else BytesIO(source.read())
+
+
+def _command(box: Sandbox, code: str | None, file: str | None, source: IO[bytes], words: list[str]) -> list[str]:
     """The interpreter with the code: given as an argument, or in a file that is put into the sandbox's home."""
     language = box.runtime.name.rstrip("0123456789.")
     interpreter = box.runtime.path
@@ -90,12 +113,6 @@ def _command(box: Sandbox, code: str | None, file: str | None, content: bytes | 
         # A shell takes the first word as its own name.
         return [interpreter, "-c", code, *([] if language == "python" else [language]), *words]
     assert file is not None, "without code there is a file"
-    if content is not None:
-        path = f"{box.home}/stdin"
-        box.files.write(path, content)
-    else:
-        path = f"{box.home}/{os.path.basename(os.path.abspath(file))}"
-        if os.path.isdir(file):
-            raise InvalidRequest(f"{file!r} is a folder; a file with code was expected")
-        box.files.upload(file, path)
+    path = f"{box.home}/{'stdin' if file == '-' else os.path.basename(os.path.abspath(file))}"
+    box.files.write(path, source)
     return [interpreter, path, *words]
