@@ -48,6 +48,9 @@ def test_mounts_are_those_that_the_box_has(capfd: pytest.CaptureFixture[str], tm
         assert json.loads(capfd.readouterr().out)["command"] == ["ls", "-l"]
         assert main(["explain", "one", "--", "true"]) == 0
         text = capfd.readouterr().out
+        assert text.startswith(
+            "where      the sandbox one; engine embedded:crun\nwhy        engine embedded:crun is the"
+        )
         assert "its size is not limited" in text
         assert "ends when nobody has used it for 10m, without end" in text
 
@@ -55,7 +58,7 @@ def test_mounts_are_those_that_the_box_has(capfd: pytest.CaptureFixture[str], tm
 def test_no_isolation_is_said_in_words_that_nobody_overlooks(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "--engine", "host"]) == 0
     text = capfd.readouterr().out
-    assert "THIS MACHINE, without isolation" in text
+    assert "THIS MACHINE, without isolation, in a folder of its own, which is gone afterwards; engine host\n" in text
     assert text.count("NOT ENFORCED") == 5
 
 

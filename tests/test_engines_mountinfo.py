@@ -18,7 +18,7 @@ LINE = r"36 25 0:32 /a\040b /c\134d rw,nosuid shared:9 master:2 - ext4 /dev/x\01
 
 def test_a_line_is_read() -> None:
     assert parse_mounts(f"{LINE}\n") == [
-        MountRow("0:32", "/a b", "/c\\d", ("rw", "nosuid"), "ext4", "/dev/x\ty", ("rw", "size=64k"))
+        MountRow("0:32", "/a b", False, "/c\\d", ("rw", "nosuid"), "ext4", "/dev/x\ty", ("rw", "size=64k"))
     ]
 
 

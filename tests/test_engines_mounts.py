@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 
 import pytest
 
@@ -27,6 +28,8 @@ OWN = """\
         ("1 0 0:9 / / rw,relatime - overlay overlay rw,lowerdir=a", "/", "rw", "a disk of its own over the image", []),
         ("1 0 0:9 / /dev/shm rw,noexec - tmpfs tmpfs rw,size=64k", "/dev/shm", "rw", "tmpfs, 64k", ["noexec"]),
         (r"1 0 254:0 /a\040b /c\134d rw - ext4 /dev/vda rw", "/c\\d", "rw", "this machine's /a b", []),
+        ("1 0 254:0 /u/x//deleted /w ro - ext4 /dev/vda rw", "/w", "ro", "this machine's /u/x (deleted)", []),
+        ("1 0 254:0 /deleted /w ro - ext4 /dev/vda rw", "/w", "ro", "this machine's /deleted", []),
         ("1 0 254:0 /u /u rw shared:1 master:2 - ext4 /dev/vda rw", "/u", "rw", "this machine's /u", []),
     ],
 )  # fmt: skip
@@ -45,3 +48,9 @@ def test_of_two_at_one_place_the_upper_one_is_seen() -> None:
 def test_a_process_that_has_ended_sees_none() -> None:
     assert {mount.path for mount in mounts_of(os.getpid())} >= {"/", "/proc"}
     assert mounts_of(2**22) == []
+
+
+def test_a_process_that_is_a_zombie_sees_none() -> None:
+    with subprocess.Popen(["true"]) as ended:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        assert mounts_of(ended.pid) == []

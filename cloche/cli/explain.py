@@ -102,9 +102,13 @@ def _print(found: Explanation, command: list[str] | None, *, is_fresh: bool) -> 
 
 
 def _where(found: Explanation, *, is_fresh: bool) -> str:
-    what = "a sandbox" if found.isolated else "THIS MACHINE, without isolation"
-    which = "of its own, made for it and gone afterwards" if is_fresh else found.name or found.id
-    return f"{what} {which}, engine {found.engine}"
+    name = found.name or found.id
+    if found.isolated:
+        which = "a sandbox of its own, made for it and gone afterwards" if is_fresh else f"the sandbox {name}"
+    else:
+        folder = "a folder of its own, which is gone afterwards" if is_fresh else f"the folder of {name}"
+        which = f"THIS MACHINE, without isolation, in {folder}"
+    return f"{which}; engine {found.engine}"
 
 
 def _workspace(found: Explanation) -> str:

@@ -6,6 +6,8 @@ import re
 from typing import Final, NamedTuple
 
 _ESCAPED: Final = re.compile(r"\\([0-7]{3})")
+_DELETED: Final = "//deleted"
+"""What the kernel puts behind the path of what is not there any more; no path has two slashes."""
 
 
 class MountRow(NamedTuple):
@@ -13,6 +15,8 @@ class MountRow(NamedTuple):
 
     device: str
     root: str
+    is_deleted: bool
+    """What was mounted is not there any more."""
     path: str
     options: tuple[str, ...]
     kind: str
@@ -40,7 +44,8 @@ def _parse(line: str) -> MountRow:
     kind, source, settings = right.split(" ", 2)
     return MountRow(
         device=fields[2],
-        root=_unescape(fields[3]),
+        root=_unescape(fields[3].removesuffix(_DELETED)),
+        is_deleted=fields[3].endswith(_DELETED),
         path=_unescape(fields[4]),
         options=tuple(fields[5].split(",")),
         kind=kind,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
@@ -35,6 +36,11 @@ def mounts_of(pid: int) -> list[Mount]:
     try:
         seen = mountinfo.read_mounts(pid)
     except (FileNotFoundError, ProcessLookupError):
+        return []
+    except OSError as error:
+        # One that is about to end has left its namespaces.
+        if error.errno != errno.EINVAL:
+            raise
         return []
     return tell_mounts(seen, mountinfo.read_mounts())
 
@@ -72,7 +78,7 @@ def _is_below(path: str, folder: str) -> bool:
 
 def _describe(row: MountRow, source: str | None) -> str:
     if source is not None:
-        return f"this machine's {source}"
+        return f"this machine's {source}{' (deleted)' if row.is_deleted else ''}"
     if row.kind == "overlay":
         return "a disk of its own over the image"
     size = next((setting[5:] for setting in row.settings if setting.startswith("size=")), None)

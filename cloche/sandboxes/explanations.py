@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Literal
 
 from cloche.engines import engine_named
@@ -10,11 +11,12 @@ from cloche.engines.mounts import mounts_of
 from cloche.sandboxes.limits import BOUNDS
 
 if TYPE_CHECKING:
-    from cloche.engines.base import Enforced
+    from cloche.engines.base import Box, Enforced, Engine
     from cloche.engines.mounts import Mount
     from cloche.sandboxes.records import Record
 
 EMBEDDED = "embedded"
+ENDING_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,6 @@ def explain(record: Record) -> Explanation:
     engine = engine_named(box.engine)
     abilities = engine.abilities()
     identity = record.identity(spec.user)
-    pid = engine.first_process(box)
     return Explanation(
         id=box.id,
         name=spec.name,
@@ -90,7 +91,7 @@ def explain(record: Record) -> Explanation:
         env=tuple(sorted({*record.env, "HOME", "USER", "LOGNAME"})),
         network=abilities["network_none"].reason,
         limits=tuple(_limit(record, name) for name in BOUNDS),
-        mounts=tuple(mounts_of(pid)) if pid is not None and abilities["isolation"].enforced != "no" else (),
+        mounts=_mounts(engine, box) if abilities["isolation"].enforced != "no" else (),
         workspace=spec.workspace,
         workspace_access=spec.workspace_access,
         created=record.created,
@@ -99,14 +100,24 @@ def explain(record: Record) -> Explanation:
     )
 
 
+def _mounts(engine: Engine, box: Box) -> tuple[Mount, ...]:
+    """Those of the keeper; what started it may still be there for a moment, and about to end it has none."""
+    deadline = monotonic() + ENDING_SECONDS
+    while (pid := engine.first_process(box)) is not None:
+        found = mounts_of(pid)
+        if found or monotonic() > deadline:
+            return tuple(found)
+        sleep(0.005)
+    return ()
+
+
 def _why(record: Record) -> tuple[str, ...]:
     asked, got = record.spec.engine, record.box.engine
     if engine_named(got).abilities()["isolation"].enforced == "no":
         return (f"engine {got} was asked for by name: nothing isolates what runs there",)
-    where = f"engine {got} was asked for by name"
     if asked == EMBEDDED:
-        where = f"engine {got} is the first that makes boxes on this machine"
-    return ("mode all: whatever runs, runs in a sandbox", where)
+        return (f"engine {got} is the first that makes boxes on this machine",)
+    return (f"engine {got} was asked for by name",)
 
 
 def _limit(record: Record, name: str) -> LimitIs:
