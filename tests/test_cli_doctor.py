@@ -79,6 +79,21 @@ def test_a_problem_stands_before_all_else_with_its_repair_and_fails(
     assert "1 note more" in shown
 
 
+@pytest.mark.parametrize("columns", ["1", "2", "-1"])
+def test_findings_are_told_where_there_is_hardly_any_room(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert (
+        show(
+            report_of(Finding("b", "warning", "this is old, and that is not"), Finding("c", "warning", "x")),
+            monkeypatch,
+        )
+        == 0
+    )
+    assert "\nwarning: b: this is old, and that is not\n" in capsys.readouterr().out
+
+
 def test_warnings_alone_do_not_fail(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert show(report_of(Finding("b", "warning", "old", "update it")), monkeypatch) == 0
     assert "warning: b: old" in capsys.readouterr().out

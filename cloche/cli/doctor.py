@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
+from cloche.cli.arguments import screen_width
 from cloche.cli.tables import print_json, print_table
 from cloche.cli.terminal import clean
 from cloche.engines import ENGINES
@@ -65,7 +65,7 @@ def _show(report: Report, *, is_verbose: bool) -> None:
 
 def _show_finding(finding: Finding) -> None:
     """What it is, and indented what to do."""
-    width = min(shutil.get_terminal_size().columns, WIDEST)
+    width = min(screen_width(), WIDEST)
     head = f"{finding.state}: {finding.name}: {_line(finding.found)}"
     print()
     print(textwrap.fill(head, width, subsequent_indent="  ", break_on_hyphens=False))
