@@ -3,15 +3,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from cloche import Sandbox
 from cloche.cli.completion import SCRIPTS, candidates
 from cloche.cli.main import COMMANDS, main
-
-if TYPE_CHECKING:
-    from cloche import Sandbox
 
 
 @pytest.mark.parametrize(
@@ -62,6 +59,22 @@ def test_the_shell_itself_completes(
     monkeypatch.setenv("HOME", str(tmp_path))
     done = subprocess.run([shell, "-c", ASK[shell]], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert (done.stdout.split(), done.stderr) == (["box"], "")
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [("my", "my\\ box"), ("'my\\ b'", "my\\ box"), ('"\'my b"', "my box"), ("'\"my b'", "my box"), ("none", "")],
+)
+def test_bash_quotes_a_name_with_spaces(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, offered: str
+) -> None:
+    del home
+    (tmp_path / "script").write_text(SCRIPTS["bash"])
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
+    ask = f'source ./script; COMP_WORDS=(cloche exec {typed}) COMP_CWORD=2; _cloche; printf %s "${{COMPREPLY[@]}}"'
+    with Sandbox.create(engine="host", name="my box"):
+        done = subprocess.run(["bash", "-c", ask], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == (offered, "")
 
 
 def test_without_a_shell_the_known_ones_are_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,12 +15,17 @@ if TYPE_CHECKING:
 EXAMPLE: Final = "cloche completion bash > /etc/bash_completion.d/cloche"
 
 SCRIPTS: Final = {
-    "bash": """\
+    "bash": r"""
 _cloche() {
-    mapfile -t COMPREPLY < <(cloche completion --candidates -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    local words=("${COMP_WORDS[@]:1:COMP_CWORD}")
+    mapfile -t COMPREPLY < <(cloche completion --candidates -- "${words[@]//[\\\"\']/}" 2>/dev/null)
+    # Names may have spaces, which are quoted where the person has not begun with a quote.
+    if (( ${#COMPREPLY[@]} )) && [[ ${words[-1]} != [\"\']* ]]; then
+        mapfile -t COMPREPLY < <(printf '%q\n' "${COMPREPLY[@]}")
+    fi
 }
 complete -o default -F _cloche cloche
-""",
+""".lstrip(),
     "zsh": """\
 #compdef cloche
 _cloche() {
