@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from cloche.models import ProcessInfo
 
 EXAMPLE: Final = "cloche ps tests --all"
+LONGEST: Final = 200
 STATES: Final = {"R": "runs", "S": "sleeps", "D": "waits for the disk", "T": "stopped", "Z": "zombie"}
 
 
@@ -45,5 +46,10 @@ def _row(process: ProcessInfo) -> tuple[object, ...]:
         f"{process.cpu_seconds:.2f} s",
         f"{process.memory_bytes / (1 << 20):.1f} MB",
         age(time.time() - process.started),
-        shlex.join(process.argv),
+        _shorten(shlex.join(process.argv)),
     )
+
+
+def _shorten(command: str) -> str:
+    """Code can be an argument, and megabytes long; JSON has all of it."""
+    return command if len(command) <= LONGEST else f"{command[:LONGEST]}… ({len(command)} characters)"

@@ -15,9 +15,22 @@ if TYPE_CHECKING:
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Columns as wide as what is in them; the last one is not padded. Cells may come from a sandbox."""
     cells = [list(headers), *([clean(str(cell)) for cell in row] for row in rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
+    widths = [max(columns_of(row[column]) for row in cells) for column in range(len(headers))]
     for row in cells:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        padded = [cell + " " * (width - columns_of(cell)) for cell, width in zip(row, widths, strict=True)]
+        print("  ".join(padded).rstrip())
+
+
+def columns_of(text: str) -> int:
+    """How much room it takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    # A character that is set on the one before takes none.
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )
 
 
 def print_json(value: Any) -> None:
