@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import tarfile
 from typing import TYPE_CHECKING
@@ -78,6 +79,39 @@ def test_a_version_that_is_not_there_is_refused_with_those_that_are(
     del registry
     with pytest.raises(RuntimeNotFound, match=there):
         get(version, scratch, print)
+
+
+def answer_as_npm(folder: Path, monkeypatch: pytest.MonkeyPatch, *, pack: str, view: str) -> None:
+    """A program in its place: what older and newer ones print is not what this machine's prints."""
+    program = folder / "npm"
+    program.write_text(
+        f"#!/bin/sh\ncase $1 in pack) printf {shlex.quote(pack)} >&2; exit 1;; esac\nprintf {shlex.quote(view)}\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+
+NO_SUCH_VERSION = '{"error": {"code": "ETARGET", "summary": "none"}}'
+
+
+@pytest.mark.parametrize(
+    ("pack", "view", "message"),
+    [
+        (NO_SUCH_VERSION, '"22.5.0"', r"there are 22\Z"),
+        (NO_SUCH_VERSION, '["22.5.0", 7, "23.1.0-rc"]', r"there are 22\Z"),
+        (NO_SUCH_VERSION, "{}", r"there are none at all\Z"),
+        (NO_SUCH_VERSION, "npm warn", "does not tell what it has: it answered 'npm warn', which is no JSON"),
+        (NO_SUCH_VERSION, "", "it answered '', which is no JSON"),
+        (r'{"error": {"code": "ETARGET", "summary": "\\x"}}', '"22.5.0"', r"there are 22\Z"),
+        (r"\377 is no text", "", "npm said \ufffd is no text"),
+    ],
+)
+def test_what_npm_answers_may_be_anything(
+    scratch: Scratch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: str, view: str, message: str
+) -> None:
+    answer_as_npm(tmp_path, monkeypatch, pack=pack, view=view)
+    with pytest.raises(ClocheError, match=message):
+        get("99", scratch, print)
 
 
 def test_a_package_that_is_not_what_the_registry_promised_is_refused(registry: Registry, scratch: Scratch) -> None:

@@ -121,6 +121,14 @@ def test_a_version_that_is_not_there_is_refused_with_those_that_are(scratch: Scr
         get(version, scratch, print)
 
 
+def test_what_uv_says_may_be_no_text(scratch: Scratch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "uv").write_text("#!/bin/sh\nprintf 'error: \\377 failed' >&2; exit 1\n")
+    (tmp_path / "uv").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(EngineError, match="uv failed \\(� failed\\)"):
+        get("3.12", scratch, print)
+
+
 def test_without_uv_there_is_advice(scratch: Scratch, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr(sys, "prefix", "/nowhere")

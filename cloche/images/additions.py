@@ -33,10 +33,12 @@ def add_runtime(home: Path, name: str, tell: Callable[[str], None]) -> tuple[Lis
         return there, False
     if language not in SOURCES:
         raise RuntimeNotFound(f"{language} can't be added by Cloche; {', or '.join(how_to_get(language))}")
+    _refuse_older(home, f"{language}-{version}")
     source = import_module(f"cloche.images.{SOURCES[language]}")
     try:
         with make_scratch(home) as scratch:
             got = source.get(version, scratch, tell)
+            # Once more: another process may have been faster.
             _refuse_older(home, got.name)
             _open_to_all(got.folder)
             is_new = _put(got.folder, home / ADDED / got.name)
@@ -119,7 +121,7 @@ def _is(name: str, language: str, version: str) -> bool:
 
 
 def _refuse_older(home: Path, name: str) -> None:
-    """Of two that have the same name the newer one is used."""
+    """Of two that have the same name the newer one is used; of `name` the last numbers may be open."""
     language, version = name.split("-")
     wanted = _numbers(version)
     for other in added_names(home):
@@ -127,7 +129,7 @@ def _refuse_older(home: Path, name: str) -> None:
         if (
             other.startswith(f"{language}-")
             and found[: PARTS[language]] == wanted[: PARTS[language]]
-            and found > wanted
+            and found[: len(wanted)] > wanted
         ):
             raise InvalidRequest(
                 f"{other} was added already and is newer, so {name} would never be used; "

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from cloche.errors import EngineError, RuntimeNotFound
 from cloche.images.runtimes import OLDEST_TO_ADD, how_to_get
@@ -112,7 +112,8 @@ def _ask(npm: str, words: list[str], folder: Path, scratch: Scratch) -> str:
             capture_output=True,
             timeout=SECONDS,
             check=False,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             stdin=subprocess.DEVNULL,
             cwd=folder,
             # As long as it writes there the folder is in use, should this process be killed.
@@ -126,7 +127,11 @@ def _ask(npm: str, words: list[str], folder: Path, scratch: Scratch) -> str:
     said = SAID.search(done.stdout + done.stderr)
     if said is None:
         raise NpmError("", done.stderr.strip()[-300:] or f"it ended with {done.returncode}")
-    raise NpmError(said[1], str(json.loads(said[2])))
+    try:
+        summary = str(json.loads(said[2]))
+    except ValueError:
+        summary = said[2].strip('"')
+    raise NpmError(said[1], summary)
 
 
 def _explain(error: NpmError, npm: str, package: str, version: str, scratch: Scratch) -> Exception:
@@ -138,17 +143,30 @@ def _explain(error: NpmError, npm: str, package: str, version: str, scratch: Scr
             f"node {version} could not be fetched: npm can't reach its registry ({error}); {settings}. "
             f"What else helps: {either(*_help(version))}"
         )
-    return EngineError(f"node {version} could not be fetched: npm said {error.code} {error}".rstrip())
+    return EngineError(f"node {version} could not be fetched: npm said {f'{error.code} {error}'.strip()}")
 
 
 def _no_such_version(npm: str, package: str, version: str, scratch: Scratch) -> Exception:
     try:
-        there: list[str] = json.loads(_ask(npm, ["view", package, "versions"], scratch.folder, scratch))
+        there = _read_names(_ask(npm, ["view", package, "versions"], scratch.folder, scratch))
     except NpmError as error:
         return EngineError(f"npm has no {package}@{version}, and does not tell what it has: {error}")
     releases = {_numbers(name) for name in there if re.fullmatch(r"\d+\.\d+\.\d+", name)}
     releases = {numbers for numbers in releases if numbers >= OLDEST_TO_ADD["node"]}
     return RuntimeNotFound(f"there is no node {version} to add; there are {list_versions(releases, version, 1)}")
+
+
+def _read_names(answer: str) -> list[str]:
+    """Of one version alone npm tells the name, and not a list.
+
+    Raises: NpmError.
+    """
+    try:
+        found: object = json.loads(answer)
+    except ValueError:
+        raise NpmError("", f"it answered {answer.strip()[:80]!r}, which is no JSON") from None
+    names = cast("list[object]", found if isinstance(found, list) else [found])
+    return [name for name in names if isinstance(name, str)]
 
 
 def _numbers(version: str) -> tuple[int, ...]:
