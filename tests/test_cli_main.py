@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -111,3 +112,12 @@ def test_an_answer_that_cannot_be_written_is_told(home: Path) -> None:
         done = subprocess.run([sys.executable, "-m", "cloche", "ls"], stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 125
     assert done.stderr == b"cloche: No space left on device\n"
+
+
+@pytest.mark.parametrize("words", [["ps", "nobody"], ["exec", "--json", "nobody", "ls"]])
+def test_the_exit_status_is_told_also_where_nobody_hears_the_error(home: Path, words: list[str]) -> None:
+    del home
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w") as deaf:
+        assert subprocess.run([sys.executable, "-m", "cloche", *words], stderr=deaf).returncode == 125

@@ -188,14 +188,16 @@ def overview() -> str:
 def tell(error: ClocheError, *, as_json: bool) -> None:
     """What went wrong, on standard error; a program finds the code that is stable."""
     message = _in_our_words(error)
-    if as_json:
-        import json
+    # Where nobody listens, the exit status is all that is left to tell.
+    with suppress(OSError):
+        if as_json:
+            import json
 
-        print(json.dumps({"error": {"code": error.code, "message": message}}), file=sys.stderr)
-    else:
-        from cloche.cli.terminal import say
+            print(json.dumps({"error": {"code": error.code, "message": message}}), file=sys.stderr)
+        else:
+            from cloche.cli.terminal import say
 
-        say(message)
+            say(message)
 
 
 def _in_our_words(error: ClocheError) -> str:
