@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cloche.cli.find import add_id, find_sandbox
 from cloche.cli.options import add_env_option, read_env
-from cloche.cli.outlet import add_output_options
+from cloche.cli.outlet import add_output_options, refuse_too_much
 from cloche.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
         "cwd": args.cwd,
         "timeout": args.timeout,
     }
+    if args.json:
+        refuse_too_much(box.limits.output_bytes)
     code = _read(args)
     if code is not None:
         return _status(_run(box, code, options, args))
@@ -58,16 +60,18 @@ def run(args: argparse.Namespace) -> int:
     if not sys.stdin.isatty() or args.json:
         raise InvalidRequest("there is no code; expected a file, - for standard input, or -c CODE")
     from cloche.cli.console import Console
+    from cloche.cli.signals import repeated_interrupts
     from cloche.cli.terminal import say
 
     console = Console(args.language or box.runtime.name, args.context)
-    for piece in console:
-        try:
-            console.count(_run(box, piece, options, args))
-        except KeyboardInterrupt:
-            # Whoever leaves in the middle interrupts what runs there.
-            say("interrupted")
-        options["cwd"] = None
+    with repeated_interrupts():
+        for piece in console:
+            try:
+                console.count(_run(box, piece, options, args))
+            except KeyboardInterrupt:
+                # Whoever leaves in the middle interrupts what runs there.
+                say("interrupted")
+            options["cwd"] = None
     return 0
 
 
