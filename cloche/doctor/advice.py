@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cloche import settings
 from cloche.doctor.findings import Finding
+from cloche.errors import ClocheError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,7 +125,7 @@ def look_at_disk() -> Finding:
     try:
         home = settings.home()
         disk = os.statvfs(home)
-    except OSError as error:
+    except (ClocheError, OSError) as error:
         return Finding("disk", "problem", f"the folder of all data can't be used: {error}", MOVE)
     if not os.access(home, os.W_OK | os.X_OK):
         return Finding("disk", "problem", f"{home} is not yours to write to", MOVE)

@@ -15,7 +15,7 @@ from cloche.doctor.versions import look_at_versions
 from cloche.engines import ENGINES, engine_named
 from cloche.engines.abilities import ABILITIES, PROMISES
 from cloche.engines.base import Fact
-from cloche.errors import ClocheError, EngineError
+from cloche.errors import ClocheError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,7 +54,7 @@ def _is_among(name: str, wanted: Sequence[str]) -> bool:
 def _find_embedded() -> str | None:
     try:
         return engine_named("embedded").name
-    except (EngineError, OSError):
+    except (ClocheError, OSError):
         return None
 
 

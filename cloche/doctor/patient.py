@@ -15,6 +15,7 @@ from cloche.client._sync.sandbox import Sandbox
 from cloche.doctor.probe import Probe
 from cloche.engines.abilities import missing_limits
 from cloche.engines.oci import disks_in
+from cloche.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -98,5 +99,5 @@ def make_patient(engine: str, abilities: Mapping[str, Ability]) -> Generator[Pat
 def drop_disks() -> None:
     """The stock of disks of that size, which is of no use to anybody."""
     # Where there is no folder, there are none.
-    with suppress(OSError):
+    with suppress(InvalidRequest, OSError):
         disks_in(settings.home()).drop(disk_mb=LIMITS["disk_mb"], inodes=LIMITS["inodes"])
