@@ -9,7 +9,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PIPE_OCTETS = 1 << 20 };
+enum {
+    PIPE_OCTETS = 1 << 20,
+    MOST_LAST = 1 << 16, /* octets of one who is gone that are looked through */
+    AGAIN_MS = 100,      /* until it is looked whether what is waited for is still there */
+};
 
 static void listen_to(struct run *run)
 {
@@ -19,6 +23,15 @@ static void listen_to(struct run *run)
     loop_listen(&run->keeper->loop, &run->channel.end.source, is_held || is_early ? 0 : EPOLLIN);
 }
 
+/* What a frame has announced is on its way, and counted. */
+static size_t output_waiting(const struct run *run, int index)
+{
+    const struct conn *owner = run->owner;
+    size_t size = waiting_octets(&run->outputs[index]);
+    size_t moving = owner && owner->splice_index == index ? owner->splice_left : 0;
+    return size > moving ? size - moving : 0;
+}
+
 /*
  * What was printed before something is said is in its pipe by then: so much of each is handed on first.
  * More may be printed at any time, by threads or children; that is not waited for.
@@ -26,14 +39,9 @@ static void listen_to(struct run *run)
 static void announce(struct run *run)
 {
     struct channel *channel = &run->channel;
-    const struct conn *owner = run->owner;
     channel->announced = waiting_octets(&channel->end);
-    for (int i = 0; i < 2; i++) {
-        size_t size = channel->announced ? waiting_octets(&run->outputs[i]) : 0;
-        /* What a frame has announced is on its way, and counted. */
-        size_t moving = owner && owner->splice_index == i ? owner->splice_left : 0;
-        channel->before[i] = size > moving ? size - moving : 0;
-    }
+    for (int i = 0; i < 2; i++)
+        channel->before[i] = channel->announced ? output_waiting(run, i) : 0;
 }
 
 /* Returns 0 at the end of the pipe. */
@@ -62,12 +70,25 @@ static int hand_on(struct run *run)
     return 1;
 }
 
+/* Code may have read its own output away. */
+static void lower(struct run *run)
+{
+    for (int i = 0; i < 2; i++) {
+        size_t size = run->channel.before[i] ? output_waiting(run, i) : 0;
+        if (run->channel.before[i] > size)
+            run->channel.before[i] = size;
+    }
+}
+
 void channel_feed(struct run *run)
 {
     struct channel *channel = &run->channel;
     const struct conn *owner = run->owner;
     if (channel->end.source.fd < 0)
         return;
+    lower(run);
+    if (!run->has_ended && (channel->before[0] || channel->before[1]))
+        timer_set(&run->keeper->loop, &run->drain, now_ms() + AGAIN_MS);
     int is_held = owner && (owner->is_blocked || owner->splice_left || channel->before[0] || channel->before[1]);
     if (!is_held && channel->announced && !hand_on(run)) {
         loop_close(&run->keeper->loop, &channel->end.source);
@@ -164,7 +185,7 @@ static int has_said_end(const struct conn *conn)
     put_header(end, END, 0);
     if (size)
         memcpy(last, conn->in + conn->in_used - size, size);
-    while (recv(conn->source.fd, &octet, 1, MSG_DONTWAIT) == 1) {
+    for (int most = MOST_LAST; most && recv(conn->source.fd, &octet, 1, MSG_DONTWAIT) == 1; most--) {
         memmove(last, last + 1, sizeof last - 1);
         last[sizeof last - 1] = octet;
         size = size < sizeof last ? size + 1 : size;
@@ -183,11 +204,25 @@ void channel_pass_on(struct run *run, const struct conn *last)
         channel_feed(run);
 }
 
+void channel_fail(struct run *run, int code, const char *message)
+{
+    for (struct conn *conn; (conn = take_next(run));) {
+        conn->operation = NULL;
+        conn_fail(conn, code, message);
+    }
+}
+
 void channel_finish(struct run *run)
 {
-    run->channel.before[0] = run->channel.before[1] = 0;
-    while (run->channel.end.source.fd >= 0 && waiting_octets(&run->channel.end) && hand_on(run))
-        ;
+    struct channel *channel = &run->channel;
+    channel->before[0] = channel->before[1] = 0;
+    channel->announced = waiting_octets(&channel->end);
+    /* Others may hold the pipe and write to it for ever: what waits is enough. */
+    for (size_t last = 0; channel->announced && channel->announced != last;) {
+        last = channel->announced;
+        if (!hand_on(run))
+            break;
+    }
     channel_close(run);
     for (struct conn *conn; (conn = take_next(run));) {
         conn->offset = run->output.total;

@@ -69,7 +69,7 @@ void run_settle(struct run *run)
     loop_close(&run->keeper->loop, &run->outputs[0].source);
     loop_close(&run->keeper->loop, &run->outputs[1].source);
     input_close(run);
-    if (!run->is_kept && !run->followers)
+    if (!run->is_kept && !run->followers && !run->channel.waiting)
         free_run(run);
 }
 
@@ -124,6 +124,7 @@ void run_fail(struct run *run, int code, const char *step)
     }
     run->owner = NULL;
     run->is_kept = 0;
+    channel_fail(run, code, message);
 }
 
 void run_progress(struct run *run)
@@ -213,10 +214,10 @@ static void finish(struct run *run)
     if (run->exit.exit_code != 0)
         run->exit_flags |= disk_flags();
     run->is_finished = 1;
-    channel_finish(run);
     run->exit.flags = run->exit_flags;
     run->exit.dropped = run->output.dropped;
     run->exit.offset = run->output.total;
+    channel_finish(run);
     if (!run->owner)
         run->is_kept = 1;
     if (run->is_kept && ++keeper->ended_count > MAX_ENDED)
@@ -476,7 +477,7 @@ void run_start(struct conn *conn, struct frame *request)
 void run_attach(struct conn *conn, struct frame *request)
 {
     struct run *run = run_find(conn->keeper, request->pid);
-    if (!run || (run->is_finished && !run->is_kept)) {
+    if (!run || run->has_failed || (run->is_finished && !run->is_kept)) {
         conn_fail(conn, ESRCH, "there is no run with that number");
         return;
     }

@@ -107,6 +107,9 @@ void channel_feed(struct run *run);
 /* So much of that output has been handed on; all of it where that is its end. */
 void channel_note(struct run *run, int index, size_t size);
 
+/* It was not started: whoever waits is told. */
+void channel_fail(struct run *run, int code, const char *message);
+
 /* What is left goes to the owner, and nobody waits any more: the run has ended. */
 void channel_finish(struct run *run);
 

@@ -262,3 +262,37 @@ def test_an_owner_counts_as_use_and_a_channel_by_itself_does_not(client: Client)
     deadline = time.monotonic() + 10
     while idle() == 0:
         assert time.monotonic() < deadline, "it counts as use though nobody is there"
+
+
+def test_who_waits_for_what_was_never_started_is_told(client: Client) -> None:
+    pid = client.run("true").pid
+    for number in range(60):
+        begun = client.start("sh", "-c", SHELL, flags=CHANNEL, cwd=b"/nonexistent")
+        waiting = [own(client, pid + number + step) for step in range(1, 7)]
+        for turn in (begun, *waiting):
+            with turn, pytest.raises((KeeperError, EOFError)):
+                while True:
+                    turn.next()
+    assert client.shell("echo fine").stdout == b"fine\n"
+
+
+def test_all_are_told_the_same_end(client: Client) -> None:
+    with client.start("sh", "-c", SHELL, flags=CHANNEL) as first:
+        pid = first.started()
+        with own(client, pid) as second:
+            say(first, "echo out; echo said >&3")
+            until(first, DATA, b"said\n")
+            client.signal(pid, 9, scope=2)
+            ends = [turn.collect().ended for turn in (first, second)]
+            assert [(end.signal, end.flags & 2, end.offset) for end in ends] == [(9, 2, 4)] * 2
+
+
+def test_output_that_code_reads_away_holds_nothing_up(client: Client) -> None:
+    steal = "(while :; do dd bs=1M count=1 </proc/self/fd/1 2>/dev/null >/dev/null; done) &"
+    with client.start("sh", "-c", SHELL, flags=CHANNEL) as turn:
+        turn.started()
+        say(turn, steal)
+        for number in range(200):
+            say(turn, f"echo printed; echo said{number} >&3")
+            until(turn, DATA, b"said%d\n" % number)
+        say(turn, "kill $!; exit")
