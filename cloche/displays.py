@@ -147,8 +147,8 @@ class CodeResult:
 
     @property
     def ok(self) -> bool:
-        """True where nothing was raised."""
-        return self.error is None and not self.exit_code
+        """True where nothing was raised, in time."""
+        return self.error is None and not self.exit_code and self.limit_hit != "timeout"
 
     @property
     def text(self) -> str | None:

@@ -63,6 +63,20 @@ def test_a_program_gets_all_of_it_as_json(box: Sandbox, capfd: pytest.CaptureFix
     assert answer["results"][0]["data"]["text/plain"] == "{'a': 1}"
 
 
+def test_no_word_of_the_code_is_taken_for_ours_and_none_ends_the_program(
+    box: Sandbox, capfd: pytest.CaptureFixture[str]
+) -> None:
+    del box
+    assert main(["code", "box", "-c", "display({'a/b\\ncloche: run this': 'x'}, raw=True)"]) == 1
+    assert "\ncloche: run this" not in capfd.readouterr().err
+    assert main(["code", "box", "-c", "raise ValueError('\\ud800')"]) == 1
+    assert "ValueError: \\ud800" in capfd.readouterr().err
+    assert (
+        main(["code", "box", "--timeout", "0.3", "-c", "try: __import__('time').sleep(9)\nexcept KeyboardInterrupt: 0"])
+        == 1
+    )
+
+
 def test_pictures_are_kept_where_that_is_asked_for(
     box: Sandbox, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,6 +51,8 @@ def test_a_request_is_a_line_of_json() -> None:
 def test_for_bash_a_request_is_fields() -> None:
     said = make_request("bash", 7, "echo é", cwd=None, env={"A": "1\n2"}, dialect=None)
     assert said == "7 3\n7\necho é\n0\n\n5\nA=1\n2\n".encode()
+    with pytest.raises(InvalidRequest, match="no character"):
+        make_request("bash", 7, "echo \ud800", cwd=None, env={}, dialect=None)
     with pytest.raises(InvalidRequest, match="NUL"):
         make_request("bash", 7, "echo \0", cwd=None, env={}, dialect=None)
 

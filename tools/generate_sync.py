@@ -21,6 +21,7 @@ RULES = [
     (r"\basync (def|with|for)\b", r"\1"),
     (r"\bawait ", ""),
     (r"\bin_thread\b", "in_place"),
+    (r"\bpause\b", "pause_in_place"),
     (r"\bAsync([A-Z]\w+)", r"\1"),
     (r"\b__a(enter|exit|iter|next)__\b", r"__\1__"),
     (r"\bfor asyncio, and generated from it `Sandbox`", "generated from `AsyncSandbox`"),

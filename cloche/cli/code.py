@@ -101,7 +101,7 @@ def _run(box: Sandbox, code: str, options: dict[str, Any], args: argparse.Namesp
 
 
 def _status(result: CodeResult) -> int:
-    if result.exit_code is not None:
+    if result.exit_code:
         return min(result.exit_code, 255)
     return int(not result.ok)
 

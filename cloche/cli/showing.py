@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from cloche.cli.outlet import Outlet
 from cloche.cli.terminal import clean, say
+from cloche.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from cloche.displays import CodeResult, Display
@@ -20,6 +22,7 @@ ENDINGS: Final = {
     "text/html": "html",
 }
 """The forms that a file is made of, the best first."""
+MOST_FILES: Final = 10_000
 LARGE: Final = ("image/png", "image/jpeg", "application/pdf", "image/svg+xml")
 """Those that say more than their text."""
 
@@ -29,16 +32,17 @@ class Showing:
 
     def __init__(self, *, save: str | None, raw: bool) -> None:
         self._folder = save
+        self._number = 0
         self._stdout = Outlet("stdout", raw=raw)
         self._stderr = Outlet("stderr", raw=raw)
 
     def stdout(self, text: str) -> None:
         """What it prints."""
-        self._stdout.write(text.encode("utf-8", "surrogateescape"))
+        self._stdout.write(text.encode("utf-8", "backslashreplace"))
 
     def stderr(self, text: str) -> None:
         """What it complains."""
-        self._stderr.write(text.encode("utf-8", "surrogateescape"))
+        self._stderr.write(text.encode("utf-8", "backslashreplace"))
 
     def display(self, display: Display) -> None:
         """What it shows: its text, and the file that was made of it."""
@@ -47,9 +51,9 @@ class Showing:
         text = display.text or display.markdown or display.latex
         if best is None and text is not None:
             self.stdout(f"{text}\n")
-        elif kept is None:
+        elif kept is None and display.data:
             hint = "" if self._folder is not None else "; --save DIR keeps it"
-            say(f"{best or ', '.join(display.data)} was shown{hint}")
+            say(f"{best or clean(', '.join(display.data))} was shown{hint}")
         if kept is not None:
             say(f"kept as {str(kept)!r}")
         for mime, cut in display.cut.items():
@@ -70,13 +74,31 @@ class Showing:
         for mime, ending in ENDINGS.items():
             content = _content(display, mime)
             if content is not None:
-                return _write_new(Path(self._folder or "."), ending, content)
+                return self._write_new(Path(self._folder or "."), ending, content)
         return None
+
+    def _write_new(self, folder: Path, ending: str, content: bytes) -> Path:
+        """Under the next number that is free; what is there stays."""
+        folder.mkdir(parents=True, exist_ok=True)
+        while self._number < MOST_FILES:
+            self._number += 1
+            path = folder / f"shown-{self._number}.{ending}"
+            with suppress(FileExistsError), path.open("xb") as file:
+                file.write(content)
+                return path
+        raise InvalidRequest(f"{str(folder)!r} has {MOST_FILES} files of what was shown; name another folder")
 
 
 def to_json(result: CodeResult) -> dict[str, Any]:
     """All of it, for programs."""
-    return {**asdict(result), "text": result.text, "ok": result.ok}
+    # Not with asdict, which would copy all that was shown.
+    fields = {name: getattr(result, name) for name in result.__slots__}
+    shown = [
+        {"data": it.data, "main": it.main, "cut": {mime: asdict(cut) for mime, cut in it.cut.items()}}
+        for it in result.results
+    ]
+    error = None if result.error is None else asdict(result.error)
+    return {**fields, "results": shown, "error": error, "text": result.text, "ok": result.ok}
 
 
 def _content(display: Display, mime: str) -> bytes | None:
@@ -85,18 +107,3 @@ def _content(display: Display, mime: str) -> bytes | None:
         return octets[mime]
     value = display.data.get(mime)
     return value.encode("utf-8", "replace") if isinstance(value, str) else None
-
-
-def _write_new(folder: Path, ending: str, content: bytes) -> Path:
-    """Under the first number that is free; what is there stays."""
-    folder.mkdir(parents=True, exist_ok=True)
-    number = 1
-    while True:
-        path = folder / f"shown-{number}.{ending}"
-        try:
-            with path.open("xb") as file:
-                file.write(content)
-        except FileExistsError:
-            number += 1
-        else:
-            return path

@@ -86,6 +86,9 @@ def make_request(
 def _as_fields(id: int, fields: list[str]) -> bytes:
     parts = [f"{id} {len(fields)}\n".encode()]
     for field in fields:
-        octets = field.encode("utf-8", "surrogateescape")
+        try:
+            octets = field.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError as error:
+            raise InvalidRequest(f"the code has {error.object[error.start]!r}, which is no character") from None
         parts += [f"{len(octets)}\n".encode(), octets, b"\n"]
     return b"".join(parts)

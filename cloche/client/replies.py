@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
@@ -17,8 +19,16 @@ LONGEST: Final = 32 << 20
 MOST_OCTETS: Final = 256 << 20
 """Of all that is said in one execution."""
 MOST_MESSAGES: Final = 100_000
-LONGEST_MIME: Final = 255
+MOST_VALUES: Final = 2_000_000
+"""Values within JSON, of all that is said in one execution: each takes memory, however short it is."""
+MOST_DEPTH: Final = 100
+LARGE: Final = 1 << 20
 MOST_FORMS: Final = 64
+
+LONGEST_PATH: Final = 4096
+_MIME: Final = re.compile(r"[!-~]{1,255}")
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_BRACKET: Final = re.compile(rb"[\[\]{}]")
 
 Kind = Literal["ready", "begun", "result", "error", "done"]
 
@@ -40,7 +50,12 @@ class Replies:
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
-        self._waiting = self._total = self._messages = 0
+        self._waiting = self._total = self._messages = self._values = 0
+
+    @property
+    def is_large(self) -> bool:
+        """True where what comes next may take a while to be read."""
+        return self._waiting > LARGE
 
     def feed(self, data: bytes | memoryview) -> list[Message]:
         """The messages that are complete.
@@ -53,6 +68,9 @@ class Replies:
         for line in lines:
             whole = b"".join([*self._pieces, line])
             self._pieces, self._waiting = [], 0
+            self._values += count_values(whole)
+            if self._values > MOST_VALUES:
+                raise ProtocolError(f"{self._values} values were said in one execution; {MOST_VALUES} are possible")
             found.append(parse_message(whole))
         self._pieces.append(rest)
         self._waiting += len(rest)
@@ -65,13 +83,30 @@ class Replies:
         return found
 
 
+def count_values(line: bytes) -> int:
+    """About how many there are, without reading them.
+
+    Raises: ProtocolError for what is nested too deeply.
+    """
+    count = line.count(b",") + line.count(b"[") + line.count(b"{")
+    if count <= MOST_DEPTH:
+        return count
+    bare = _STRING.sub(b"", line)
+    depth = 0
+    for match in _BRACKET.finditer(bare):
+        depth += 1 if match[0] in b"[{" else -1
+        if depth > MOST_DEPTH:
+            raise ProtocolError(f"a message has more than {MOST_DEPTH} levels")
+    return bare.count(b",") + bare.count(b"[") + bare.count(b"{")
+
+
 def parse_message(line: bytes) -> Message:
     """One line.
 
     Raises: ProtocolError.
     """
     try:
-        found: object = json.loads(line)
+        found: object = json.loads(line, parse_constant=_refuse_constant, parse_float=_read_float)
         if not isinstance(found, dict):
             raise TypeError("it is no object")
         return _read(cast("dict[str, Any]", found))
@@ -102,8 +137,8 @@ def _read(found: dict[str, Any]) -> Message:
 
 def _display(found: Mapping[str, Any]) -> Display:
     data, cut = _mapping(found["data"]), _mapping(found.get("cut", {}))
-    if len(data) > MOST_FORMS or any(len(mime) > LONGEST_MIME for mime in (*data, *cut)):
-        raise ValueError("it has too many forms, or a name that is too long")
+    if len(data) > MOST_FORMS or not all(map(_MIME.fullmatch, (*data, *cut))):
+        raise ValueError("it has too many forms, or a name that no form has")
     for mime, value in data.items():
         if not isinstance(value, str) and not is_json(mime):
             raise TypeError(f"{mime} is not text")
@@ -116,7 +151,20 @@ def _display(found: Mapping[str, Any]) -> Display:
 
 def _cut(found: Any) -> Cut:
     path = found["path"]
-    return Cut(size=_number(found["size"]), path=None if path is None else _text(path))
+    if path is not None and len(_text(path)) > LONGEST_PATH:
+        raise ValueError("no path is so long")
+    return Cut(size=_number(found["size"]), path=path)
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _read_float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text[:40]} is beyond all numbers")
+    return value
 
 
 def is_json(mime: str) -> bool:

@@ -57,11 +57,20 @@ def find_contexts(processes: Iterable[frames.Process]) -> list[Found]:
     return list(found.values())
 
 
+def find_runs(processes: Iterable[frames.Process], id: str) -> list[int]:
+    """All processes that are that context and have not ended; one is what there should be."""
+    return [
+        process.pid
+        for process in processes
+        if process.flags & frames.PROCESS_RUN and not process.flags & frames.PROCESS_ENDED
+        for context in [_from_tag(bytes(process.tag))]
+        if context is not None and context.id == id
+    ]
+
+
 def how_ended(exit_code: int, signal: int) -> str:
-    """In words; empty for an end in order."""
-    if signal:
-        return f"was killed by signal {signal}"
-    return f"ended with exit code {exit_code}" if exit_code else ""
+    """In words."""
+    return f"was killed by signal {signal}" if signal else f"ended with exit code {exit_code}"
 
 
 def _how_ended(process: frames.Process) -> str:

@@ -18,6 +18,20 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
     return await to_thread(function, *args, **kwargs)
 
 
+async def pause(seconds: float) -> None:
+    """Let others go on for a while."""
+    from asyncio import sleep
+
+    await sleep(seconds)
+
+
+def pause_in_place(seconds: float) -> None:
+    """Wait for a while."""
+    from time import sleep
+
+    sleep(seconds)
+
+
 def in_place(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call it, and wait."""
     return function(*args, **kwargs)

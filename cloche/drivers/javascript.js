@@ -329,11 +329,18 @@ function encode(mime, value) {
   return { whole: isBinary(mime) ? Buffer.from(text, 'base64') : text, sent: ascii(text) };
 }
 
+// Where there is no room for it, it is lost, and the rest of the result is not.
 function keep(octets) {
-  folder ??= fs.mkdtempSync(path.join('/tmp', 'cloche-'));
-  const file = path.join(folder, String(fs.readdirSync(folder).length));
-  fs.writeFileSync(file, octets, { mode: 0o600, flag: 'wx' });
-  return file;
+  let file = null;
+  try {
+    folder ??= fs.mkdtempSync(path.join('/tmp', 'cloche-'));
+    file = path.join(folder, String(fs.readdirSync(folder).length));
+    fs.writeFileSync(file, octets, { mode: 0o600, flag: 'wx' });
+    return file;
+  } catch {
+    if (file !== null) fs.rmSync(file, { force: true });
+    return null;
+  }
 }
 
 // ---- Errors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -318,3 +319,127 @@ def test_contexts_end_with_the_box(make: Make) -> None:
     box.kill()
     with pytest.raises(SandboxNotFound):
         box.run_code("1")
+
+
+def test_who_waits_for_a_turn_keeps_nobody_from_another_context(sandbox: Sandbox) -> None:
+    begun, go = threading.Event(), "go-on"
+    waiting = f"import os, time\nprint('begun', flush=True)\nwhile not os.path.exists({go!r}): time.sleep(0.01)"
+
+    def note(_: str) -> None:
+        begun.set()
+
+    first = threading.Thread(target=sandbox.run_code, args=(waiting,), kwargs={"on_stdout": note})
+    first.start()
+    assert begun.wait(20)
+    found: list[CodeResult] = []
+    second = threading.Thread(target=lambda: found.append(Sandbox.connect(sandbox.id).run_code("'B'")))
+    second.start()
+    assert Sandbox.connect(sandbox.id).run_code("echo hi", language="bash").stdout == "hi\n"
+    assert Sandbox.connect(sandbox.id).contexts.create("bash").language == "bash"
+    assert not found
+    sandbox.files.write(go, "")
+    for thread in (first, second):
+        thread.join(20)
+    assert found[0].text == "'B'"
+    sandbox.files.remove(go)
+
+
+@pytest.mark.parametrize("end", ["import os\nos._exit(0)", "import os\nos.kill(os.getpid(), 9)"])
+def test_whoever_comes_next_is_told_what_became_of_the_last_one(sandbox: Sandbox, end: str) -> None:
+    assert sandbox.run_code(end).state_lost
+    assert "the one before" in (Sandbox.connect(sandbox.id).run_code("1").note or "")
+
+
+def test_another_program_is_told_of_one_that_did_not_obey(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "OBEY_SECONDS", (0.1, 0.1))
+    code = "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})\nwhile True: pass"
+    assert sandbox.run_code(code, timeout=0.2).state_lost
+    assert "was killed by signal 9" in (Sandbox.connect(sandbox.id).run_code("1").note or "")
+
+
+def test_a_time_limit_that_the_code_swallows_is_no_success(sandbox: Sandbox) -> None:
+    code = "import time\ntry: time.sleep(60)\nexcept KeyboardInterrupt: pass"
+    result = sandbox.run_code(code, timeout=0.3)
+    assert (result.ok, result.limit_hit, result.error) == (False, "timeout", None)
+
+
+def test_restarts_at_any_moment_leave_one_interpreter(sandbox: Sandbox) -> None:
+    sandbox.run_code("1")
+    over = threading.Event()
+
+    def run() -> None:
+        while not over.is_set():
+            sandbox.run_code("1")
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    other = Sandbox.connect(sandbox.id)
+    for _ in range(10):
+        other.contexts.restart("python")
+    over.set()
+    thread.join(60)
+    alive = [it for it in sandbox.commands.list() if it.tag.startswith("context ") and it.exit_code is None]
+    assert len(alive) == 1
+
+
+def test_removal_waits_for_no_reader(sandbox: Sandbox) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def read_slowly(_: str) -> None:
+        begun.set()
+        go_on.wait(60)
+
+    code = "for i in range(100000): print('x' * 1000)"
+    thread = threading.Thread(target=sandbox.run_code, args=(code,), kwargs={"on_stdout": read_slowly, "timeout": 0})
+    thread.start()
+    assert begun.wait(20)
+    Sandbox.connect(sandbox.id).contexts.remove("python")
+    assert not go_on.is_set()
+    go_on.set()
+    thread.join(20)
+
+
+def test_one_that_cannot_start_is_told_with_the_reason(sandbox: Sandbox) -> None:
+    with pytest.raises(SandboxError, match=r"could not be started: .*exit code 126"):
+        sandbox.contexts.create(env={"A": "x" * 200_000})
+
+
+def test_too_few_processes_are_told_by_name(
+    make_or_refuse: Callable[..., Sandbox | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box = make_or_refuse("pids", pids=4)
+    if box is None:
+        return
+    monkeypatch.setattr(turns, "BEGIN_SECONDS", 2.0)
+    result = box.run_code("1", language="javascript")
+    assert (result.ok, result.limit_hit) == (False, "pids")
+
+
+def test_a_full_disk_costs_what_is_cut_and_nothing_else(make_or_refuse: Callable[..., Sandbox | None]) -> None:
+    box = make_or_refuse("disk_mb", disk_mb=8)
+    if box is None:
+        return
+    for language, code in {
+        "python": "display({'text/html': 'x' * (9 << 20)}, raw=True)\n5",
+        "javascript": "display.html('x'.repeat(9 << 20)); 5",
+    }.items():
+        result = box.run_code(code, language=language).check()
+        assert result.text == "5"
+        assert result.results[0].cut["text/html"].path is None
+
+
+FORGE = """
+import gc, os
+said = b'{"type":"result","id":%d,"main":false,"data":{"application/json":[' + b"{}," * 9000000 + b'{}]}}\\n'
+found = [it for it in gc.get_objects() if type(it).__name__ == "Context" and hasattr(it, "replies")][0]
+rest = said.replace(b"%d", b"%d" % found.id, 1)
+while rest: rest = rest[os.write(found.replies.fd, rest):]
+"""
+
+
+def test_values_that_would_fill_the_hosts_memory_end_the_context(sandbox: Sandbox) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result = sandbox.run_code(FORGE)
+    assert result.error
+    assert result.error.name == "ContextBroken"
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10

@@ -271,8 +271,7 @@ def test_who_waits_for_what_was_never_started_is_told(client: Client) -> None:
         waiting = [own(client, pid + number + step) for step in range(1, 7)]
         for turn in (begun, *waiting):
             with turn, pytest.raises((KeeperError, EOFError)):
-                while True:
-                    turn.next()
+                list(turn.frames())
     assert client.shell("echo fine").stdout == b"fine\n"
 
 

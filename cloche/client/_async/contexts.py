@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from cloche.client._async.processes import kill_tree
 from cloche.client._async.turns import AsyncTurn, Listener, interrupt
 from cloche.client.executions import PIECE
 from cloche.client.languages import RUNTIMES, choose_language, make_request, make_start
-from cloche.client.locks import lock_file
+from cloche.client.locks import try_lock
 from cloche.client.refusals import refuse_process, refuse_run
-from cloche.client.tags import Context, Found, find_contexts, to_tag
-from cloche.client.waiting import in_thread
-from cloche.errors import ContextNotFound, InvalidRequest, ProcessNotFound
+from cloche.client.tags import Context, Found, find_contexts, find_runs, to_tag
+from cloche.client.waiting import in_thread, pause
+from cloche.errors import ContextNotFound, InvalidRequest, ProcessNotFound, SandboxError
 from cloche.link import frames
 from cloche.models import random_id
 from cloche.sandboxes import boxes
@@ -36,6 +37,8 @@ TURN_SECONDS: Final = 3600.0
 END_SECONDS: Final = 10.0
 """Until one that was killed is gone."""
 LOCK: Final = "contexts.lock"
+LOCK_SECONDS: Final = 60.0
+PAUSE_SECONDS: Final = 0.005
 FLAGS: Final = frames.RUN_STDIN | frames.RUN_BACKGROUND | frames.RUN_CHANNEL
 
 
@@ -46,7 +49,6 @@ class AsyncContexts:
         self._link = link
         self._preparation = preparation
         self._known: dict[str, Found] = {}
-        self._lost: set[str] = set()
 
     async def create(
         self, language: str | None = None, *, cwd: str | None = None, env: Mapping[str, str] | None = None
@@ -56,9 +58,7 @@ class AsyncContexts:
         Raises: InvalidRequest, RuntimeNotFound, SandboxError.
         """
         context = await self._plan(random_id(), choose_language(language, self._own), cwd, env)
-        operation, pid = await self._start(context)
-        await self._leave(operation)
-        self._known[context.id] = Found(context=context, pid=pid, ended=None)
+        await self._start_alone(context)
         return context
 
     async def list(self) -> builtins.list[Context]:
@@ -71,10 +71,12 @@ class AsyncContexts:
         Raises: ContextNotFound, SandboxError.
         """
         found = await self._get(context)
-        await self._end(found)
-        operation, pid = await self._start(found.context)
-        await self._leave(operation)
-        self._known[found.context.id] = replace(found, pid=pid)
+        descriptor = await self._lock()
+        try:
+            await self._end(found.context.id)
+            await self._start_alone(found.context)
+        finally:
+            os.close(descriptor)
         return found.context
 
     async def remove(self, context: str | Context) -> None:
@@ -82,7 +84,12 @@ class AsyncContexts:
 
         Raises: ContextNotFound.
         """
-        await self._end(await self._get(context))
+        found = await self._get(context)
+        descriptor = await self._lock()
+        try:
+            await self._end(found.context.id)
+        finally:
+            os.close(descriptor)
 
     async def interrupt(self, context: str | Context) -> bool:
         """End what runs in it, and keep its variables; False where it has ended.
@@ -126,8 +133,6 @@ class AsyncContexts:
             # One that ended while we waited never saw the code: a new one does.
             if not result.state_lost or result.execution_count or turn.is_first or result.limit_hit:
                 break
-        if result.state_lost:
-            self._lost.add(wanted.id)
         return replace(result, note=turn.note)
 
     async def _wanted(self, language: str | None, context: str | Context | None) -> tuple[Context, str | None]:
@@ -141,35 +146,43 @@ class AsyncContexts:
 
     async def _take_turn(self, wanted: Context, limits: Limits) -> AsyncTurn:
         """In that context, which is started where it is not there."""
-        known = self._known.get(wanted.id)
-        if known is not None:
-            operation = await self._attach(known.pid)
-            if operation is not None:
+        while True:
+            known = self._known.get(wanted.id)
+            operation = await self._attach(known.pid) if known else None
+            if known and operation:
                 return AsyncTurn(self._link, operation, known.pid, context=wanted, limits=limits)
-        try:
-            descriptor = await in_thread(lock_file, self._link.record.box.folder / LOCK)
-        except FileNotFoundError as error:
-            raise await self._link.explain(ConnectionRefusedError(*error.args)) from error
+            turn = await self._find_or_start(wanted, limits)
+            if turn is not None:
+                return turn
+
+    async def _find_or_start(self, wanted: Context, limits: Limits) -> AsyncTurn | None:
+        """The first turn in a new interpreter; None where there is one already, which is known then."""
+        descriptor = await self._lock()
         try:
             last = next((found for found in await self._find() if found.context.id == wanted.id), None)
             if last is not None and last.ended is None:
                 self._known[wanted.id] = last
-                operation = await self._attach(last.pid)
-                if operation is not None:
-                    return AsyncTurn(self._link, operation, last.pid, context=wanted, limits=limits)
+                return None
             operation, pid = await self._start(wanted)
         finally:
             os.close(descriptor)
         self._known[wanted.id] = Found(context=wanted, pid=pid, ended=None)
-        note = self._note_of(wanted.id, last)
+        how = last.ended if last else ""
+        note = f"this is a new interpreter: the one before {how}, and what it knew is lost" if how else None
         return AsyncTurn(self._link, operation, pid, context=wanted, limits=limits, is_first=True, note=note)
 
-    def _note_of(self, id: str, last: Found | None) -> str | None:
-        how = last.ended if last else ""
-        if not how and id in self._lost:
-            how = "did not obey and was ended"
-        self._lost.discard(id)
-        return f"this is a new interpreter: the one before {how}, and what it knew is lost" if how else None
+    async def _lock(self) -> int:
+        """So that two who begin at once get one interpreter; held only while one is looked for, started or ended."""
+        deadline = monotonic() + LOCK_SECONDS
+        path = self._link.record.box.folder / LOCK
+        try:
+            while (descriptor := try_lock(path)) is None:
+                if monotonic() > deadline:
+                    raise SandboxError(f"another program has held {str(path)!r} for {LOCK_SECONDS:g} s; end it")
+                await pause(PAUSE_SECONDS)
+        except FileNotFoundError as error:
+            raise await self._link.explain(ConnectionRefusedError(*error.args)) from error
+        return descriptor
 
     async def _attach(self, pid: int) -> AsyncOperation | None:
         """A connection on which it is our turn; None where the interpreter has ended."""
@@ -181,6 +194,11 @@ class AsyncContexts:
         except ProcessNotFound:
             await operation.hang_up()
             return None
+        except SandboxError as error:
+            await operation.hang_up()
+            if isinstance(error.__cause__, TimeoutError):
+                raise SandboxError(f"others have had the context for {TURN_SECONDS:g} s; take another") from error
+            raise
         except BaseException:
             await operation.hang_up()
             raise
@@ -210,22 +228,28 @@ class AsyncContexts:
             raise
         return operation, started.pid
 
-    async def _leave(self, operation: AsyncOperation) -> None:
-        await operation.send(frames.End())
-        await operation.hang_up()
+    async def _start_alone(self, context: Context) -> None:
+        """A new interpreter, in which nothing runs yet.
 
-    async def _end(self, found: Found) -> None:
-        self._known.pop(found.context.id, None)
-        self._lost.discard(found.context.id)
-        await kill_tree(self._link, found.pid)
-        operation = await self._attach(found.pid)
-        if operation is None:
-            return
+        Raises: SandboxError where it ends at once.
+        """
+        operation, pid = await self._start(context)
+        turn = AsyncTurn(self._link, operation, pid, context=context, limits=self._link.record.spec.limits)
         try:
-            while not isinstance(await operation.receive(END_SECONDS), frames.Exit):
-                continue
+            await turn.wait_until_ready()
         finally:
-            await operation.hang_up()
+            await turn.leave()
+        self._known[context.id] = Found(context=context, pid=pid, ended=None)
+
+    async def _end(self, id: str) -> None:
+        self._known.pop(id, None)
+        deadline = monotonic() + END_SECONDS
+        while pids := find_runs(await self._link.collect(frames.Processes(), frames.Process), id):
+            for pid in pids:
+                await kill_tree(self._link, pid)
+            if monotonic() > deadline:
+                raise SandboxError(f"the context {id!r} did not end within {END_SECONDS:g} s")
+            await pause(PAUSE_SECONDS)
 
     async def _plan(self, id: str, choice: Choice, cwd: str | None, env: Mapping[str, str] | None) -> Context:
         runtime, _ = await in_thread(boxes.find_runtime, self._link.record, choice.runtime)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from signal import SIGINT, SIGKILL
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
@@ -13,8 +15,9 @@ from cloche.client.refusals import refuse_process
 from cloche.client.replies import Replies
 from cloche.client.results import describe_limit
 from cloche.client.tags import how_ended
+from cloche.client.waiting import in_thread
 from cloche.displays import CodeError, CodeResult
-from cloche.errors import ProcessNotFound, ProtocolError
+from cloche.errors import ProcessNotFound, ProtocolError, SandboxError
 from cloche.link import frames
 
 if TYPE_CHECKING:
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 OBEY_SECONDS: Final = (0.3, 1.7)
 """What an interpreter gets to end code that was interrupted, each time: it may have been about to start a program."""
+BEGIN_SECONDS: Final = 30.0
+"""What an interpreter gets to be ready, and to take up a piece."""
 END_SECONDS: Final = 10.0
 """What the keeper gets to end an interpreter."""
 SEND_AT_ONCE: Final = 64 << 10
@@ -94,20 +99,39 @@ class AsyncTurn:
         """The result; where the interpreter is gone by then, it says so."""
         self._id = id
         self._output = Output(0, listener.on_stdout, listener.on_stderr, kept=self._limits.output_bytes)
-        self._began = started = monotonic()
-        self._deadline = started + self._limits.timeout if self._limits.timeout else None
+        self._began = monotonic()
+        # Its own time runs from where it begins.
+        self._deadline = self._began + BEGIN_SECONDS
         await self._send(request)
         while True:
             frame = await self._receive()
             took = monotonic()
             if isinstance(frame, frames.Exit):
-                return self._died(frame)
+                return await self._died(frame)
             if not isinstance(frame, frames.Data):
                 self._add(frame)
             elif await self._heard(frame, listener):
                 await self._operation.send(frames.End())
                 return self._finish()
             self._wait_longer(monotonic() - took)
+
+    async def wait_until_ready(self) -> None:
+        """Of a new interpreter.
+
+        Raises: SandboxError where it ends before.
+        """
+        self._deadline = monotonic() + BEGIN_SECONDS
+        while True:
+            frame = await self._receive()
+            if isinstance(frame, frames.Exit):
+                result = await self._died(frame)
+                said = result.error.traceback.strip() if result.error else ""
+                raise SandboxError(f"the context could not be started: {result.message}{said and f': {said}'}")
+            if not isinstance(frame, frames.Data):
+                self._add(frame)
+            elif any(message.kind == "ready" for message in await self._read(frame)):
+                await self._operation.send(frames.End())
+                return
 
     async def leave(self) -> None:
         """Hang up; in the middle that interrupts."""
@@ -140,9 +164,12 @@ class AsyncTurn:
                 await interrupt(self._link, self._pid)
 
     async def _kill(self) -> None:
+        """The interpreter first, by itself: so that it is not taken for one whose end was asked for."""
         self._killed = True
         self._deadline = monotonic() + END_SECONDS
-        await kill_tree(self._link, self._pid)
+        request = frames.Signal(pid=self._pid, signal=SIGKILL, scope=frames.SCOPE_PROCESS)
+        with suppress(ProcessNotFound):
+            await self._link.ask(request, frames.Ok, refuse_process(self._pid))
 
     def _wait_longer(self, seconds: float) -> None:
         """However slow whoever listens is, the code gets its time."""
@@ -161,15 +188,8 @@ class AsyncTurn:
 
     async def _heard(self, frame: frames.Data, listener: Listener) -> bool:
         """True where it was the last word."""
-        if self._killed:
-            return False
-        try:
-            messages = self._replies.feed(frame.data)
-        except ProtocolError as error:
-            await self._break(error.message)
-            return False
         is_done = False
-        for message in messages:
+        for message in await self._read(frame):
             if message.id == self._id:
                 is_done |= self._take(message, listener)
             elif message.kind == "done":
@@ -177,10 +197,23 @@ class AsyncTurn:
                 self._early, self._early_size = [], 0
         return is_done
 
+    async def _read(self, frame: frames.Data) -> list[Message]:
+        """What is complete; nothing of one that makes no sense."""
+        if self._killed:
+            return []
+        try:
+            if self._replies.is_large:
+                return await in_thread(self._replies.feed, bytes(frame.data))
+            return self._replies.feed(frame.data)
+        except ProtocolError as error:
+            await self._break(error.message)
+            return []
+
     def _take(self, message: Message, listener: Listener) -> bool:
         match message.kind:
             case "begun":
                 self._began = monotonic()
+                self._deadline = self._began + self._limits.timeout if self._limits.timeout else None
                 self._result = replace(self._result, execution_count=message.count)
                 for chunk in self._early:
                     self._output.add(_FRAMES[chunk.stream](chunk.data))
@@ -209,11 +242,15 @@ class AsyncTurn:
         self, *, state_lost: bool = False, limit: LimitName | None = None, why: str | None = None
     ) -> CodeResult:
         stdout, stderr = self._output.finish()
-        hit: LimitName | None = "timeout" if self._interrupts else limit
+        hit: LimitName | None = limit
+        if self._interrupts:
+            hit = "timeout" if self._result.execution_count else self._lack()
         dropped = self._output.dropped
         if hit is None and dropped:
             hit = "output_bytes"
         message = describe_limit(hit, self._limits, dropped) if hit else why
+        if self._interrupts and not hit:
+            message = f"the interpreter did not begin within {BEGIN_SECONDS:g} s"
         if state_lost and hit:
             message = f"{message}. The context's variables are lost, and its next execution gets a new interpreter"
         return replace(
@@ -228,11 +265,18 @@ class AsyncTurn:
             state_lost=state_lost,
         )
 
-    def _died(self, ended: frames.Exit) -> CodeResult:
-        how = how_ended(ended.exit_code, ended.signal) or "ended"
-        limit: LimitName | None = None
-        if not self._killed and self._link.events().oom_kills > self._before.oom_kills:
-            limit = "memory_mb"
+    def _lack(self) -> LimitName | None:
+        """What the kernel says that the sandbox had too little of."""
+        events = self._link.events()
+        if events.oom_kills > self._before.oom_kills:
+            return "memory_mb"
+        return "pids" if events.pids_refused > self._before.pids_refused else None
+
+    async def _died(self, ended: frames.Exit) -> CodeResult:
+        how = how_ended(ended.exit_code, ended.signal)
+        limit = None if self._killed else self._lack()
+        # What it started ends with it.
+        await kill_tree(self._link, self._pid)
         if self._result.error is None:
             said = b"".join(chunk.data for chunk in self._early)[-MOST_SAID:].decode("utf-8", "replace")
             error = CodeError(name="ContextDied", value=f"the interpreter {how}", traceback=said)
@@ -246,7 +290,7 @@ _FRAMES: Final = {"stdout": frames.Stdout, "stderr": frames.Stderr}
 
 async def interrupt(link: AsyncLink, pid: int) -> bool:
     """End what runs in a context; False where the context has ended."""
-    request = frames.Signal(pid=pid, signal=2, scope=frames.SCOPE_TREE)
+    request = frames.Signal(pid=pid, signal=SIGINT, scope=frames.SCOPE_TREE)
     try:
         await link.ask(request, frames.Ok, refuse_process(pid))
     except ProcessNotFound:

@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from cloche.client._sync.processes import kill_tree
 from cloche.client._sync.turns import Listener, Turn, interrupt
 from cloche.client.executions import PIECE
 from cloche.client.languages import RUNTIMES, choose_language, make_request, make_start
-from cloche.client.locks import lock_file
+from cloche.client.locks import try_lock
 from cloche.client.refusals import refuse_process, refuse_run
-from cloche.client.tags import Context, Found, find_contexts, to_tag
-from cloche.client.waiting import in_place
-from cloche.errors import ContextNotFound, InvalidRequest, ProcessNotFound
+from cloche.client.tags import Context, Found, find_contexts, find_runs, to_tag
+from cloche.client.waiting import in_place, pause_in_place
+from cloche.errors import ContextNotFound, InvalidRequest, ProcessNotFound, SandboxError
 from cloche.link import frames
 from cloche.models import random_id
 from cloche.sandboxes import boxes
@@ -37,6 +38,8 @@ TURN_SECONDS: Final = 3600.0
 END_SECONDS: Final = 10.0
 """Until one that was killed is gone."""
 LOCK: Final = "contexts.lock"
+LOCK_SECONDS: Final = 60.0
+PAUSE_SECONDS: Final = 0.005
 FLAGS: Final = frames.RUN_STDIN | frames.RUN_BACKGROUND | frames.RUN_CHANNEL
 
 
@@ -47,7 +50,6 @@ class Contexts:
         self._link = link
         self._preparation = preparation
         self._known: dict[str, Found] = {}
-        self._lost: set[str] = set()
 
     def create(
         self, language: str | None = None, *, cwd: str | None = None, env: Mapping[str, str] | None = None
@@ -57,9 +59,7 @@ class Contexts:
         Raises: InvalidRequest, RuntimeNotFound, SandboxError.
         """
         context = self._plan(random_id(), choose_language(language, self._own), cwd, env)
-        operation, pid = self._start(context)
-        self._leave(operation)
-        self._known[context.id] = Found(context=context, pid=pid, ended=None)
+        self._start_alone(context)
         return context
 
     def list(self) -> builtins.list[Context]:
@@ -72,10 +72,12 @@ class Contexts:
         Raises: ContextNotFound, SandboxError.
         """
         found = self._get(context)
-        self._end(found)
-        operation, pid = self._start(found.context)
-        self._leave(operation)
-        self._known[found.context.id] = replace(found, pid=pid)
+        descriptor = self._lock()
+        try:
+            self._end(found.context.id)
+            self._start_alone(found.context)
+        finally:
+            os.close(descriptor)
         return found.context
 
     def remove(self, context: str | Context) -> None:
@@ -83,7 +85,12 @@ class Contexts:
 
         Raises: ContextNotFound.
         """
-        self._end(self._get(context))
+        found = self._get(context)
+        descriptor = self._lock()
+        try:
+            self._end(found.context.id)
+        finally:
+            os.close(descriptor)
 
     def interrupt(self, context: str | Context) -> bool:
         """End what runs in it, and keep its variables; False where it has ended.
@@ -127,8 +134,6 @@ class Contexts:
             # One that ended while we waited never saw the code: a new one does.
             if not result.state_lost or result.execution_count or turn.is_first or result.limit_hit:
                 break
-        if result.state_lost:
-            self._lost.add(wanted.id)
         return replace(result, note=turn.note)
 
     def _wanted(self, language: str | None, context: str | Context | None) -> tuple[Context, str | None]:
@@ -142,35 +147,43 @@ class Contexts:
 
     def _take_turn(self, wanted: Context, limits: Limits) -> Turn:
         """In that context, which is started where it is not there."""
-        known = self._known.get(wanted.id)
-        if known is not None:
-            operation = self._attach(known.pid)
-            if operation is not None:
+        while True:
+            known = self._known.get(wanted.id)
+            operation = self._attach(known.pid) if known else None
+            if known and operation:
                 return Turn(self._link, operation, known.pid, context=wanted, limits=limits)
-        try:
-            descriptor = in_place(lock_file, self._link.record.box.folder / LOCK)
-        except FileNotFoundError as error:
-            raise self._link.explain(ConnectionRefusedError(*error.args)) from error
+            turn = self._find_or_start(wanted, limits)
+            if turn is not None:
+                return turn
+
+    def _find_or_start(self, wanted: Context, limits: Limits) -> Turn | None:
+        """The first turn in a new interpreter; None where there is one already, which is known then."""
+        descriptor = self._lock()
         try:
             last = next((found for found in self._find() if found.context.id == wanted.id), None)
             if last is not None and last.ended is None:
                 self._known[wanted.id] = last
-                operation = self._attach(last.pid)
-                if operation is not None:
-                    return Turn(self._link, operation, last.pid, context=wanted, limits=limits)
+                return None
             operation, pid = self._start(wanted)
         finally:
             os.close(descriptor)
         self._known[wanted.id] = Found(context=wanted, pid=pid, ended=None)
-        note = self._note_of(wanted.id, last)
+        how = last.ended if last else ""
+        note = f"this is a new interpreter: the one before {how}, and what it knew is lost" if how else None
         return Turn(self._link, operation, pid, context=wanted, limits=limits, is_first=True, note=note)
 
-    def _note_of(self, id: str, last: Found | None) -> str | None:
-        how = last.ended if last else ""
-        if not how and id in self._lost:
-            how = "did not obey and was ended"
-        self._lost.discard(id)
-        return f"this is a new interpreter: the one before {how}, and what it knew is lost" if how else None
+    def _lock(self) -> int:
+        """So that two who begin at once get one interpreter; held only while one is looked for, started or ended."""
+        deadline = monotonic() + LOCK_SECONDS
+        path = self._link.record.box.folder / LOCK
+        try:
+            while (descriptor := try_lock(path)) is None:
+                if monotonic() > deadline:
+                    raise SandboxError(f"another program has held {str(path)!r} for {LOCK_SECONDS:g} s; end it")
+                pause_in_place(PAUSE_SECONDS)
+        except FileNotFoundError as error:
+            raise self._link.explain(ConnectionRefusedError(*error.args)) from error
+        return descriptor
 
     def _attach(self, pid: int) -> Operation | None:
         """A connection on which it is our turn; None where the interpreter has ended."""
@@ -182,6 +195,11 @@ class Contexts:
         except ProcessNotFound:
             operation.hang_up()
             return None
+        except SandboxError as error:
+            operation.hang_up()
+            if isinstance(error.__cause__, TimeoutError):
+                raise SandboxError(f"others have had the context for {TURN_SECONDS:g} s; take another") from error
+            raise
         except BaseException:
             operation.hang_up()
             raise
@@ -211,22 +229,28 @@ class Contexts:
             raise
         return operation, started.pid
 
-    def _leave(self, operation: Operation) -> None:
-        operation.send(frames.End())
-        operation.hang_up()
+    def _start_alone(self, context: Context) -> None:
+        """A new interpreter, in which nothing runs yet.
 
-    def _end(self, found: Found) -> None:
-        self._known.pop(found.context.id, None)
-        self._lost.discard(found.context.id)
-        kill_tree(self._link, found.pid)
-        operation = self._attach(found.pid)
-        if operation is None:
-            return
+        Raises: SandboxError where it ends at once.
+        """
+        operation, pid = self._start(context)
+        turn = Turn(self._link, operation, pid, context=context, limits=self._link.record.spec.limits)
         try:
-            while not isinstance(operation.receive(END_SECONDS), frames.Exit):
-                continue
+            turn.wait_until_ready()
         finally:
-            operation.hang_up()
+            turn.leave()
+        self._known[context.id] = Found(context=context, pid=pid, ended=None)
+
+    def _end(self, id: str) -> None:
+        self._known.pop(id, None)
+        deadline = monotonic() + END_SECONDS
+        while pids := find_runs(self._link.collect(frames.Processes(), frames.Process), id):
+            for pid in pids:
+                kill_tree(self._link, pid)
+            if monotonic() > deadline:
+                raise SandboxError(f"the context {id!r} did not end within {END_SECONDS:g} s")
+            pause_in_place(PAUSE_SECONDS)
 
     def _plan(self, id: str, choice: Choice, cwd: str | None, env: Mapping[str, str] | None) -> Context:
         runtime, _ = in_place(boxes.find_runtime, self._link.record, choice.runtime)
