@@ -5,11 +5,17 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from cloche import Sandbox
+from tests.conftest import remove_home
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PAGE = Path(__file__).parents[1] / "docs" / "guides" / "gallery.md"
 BLOCK = re.compile(r"^```python gallery\n(.*?)^```$(?:\s*^!\[[^]]*\]\(([^)]*)\)$)?", re.MULTILINE | re.DOTALL)
@@ -24,11 +30,17 @@ bool(one.shape == two.shape and one.std() > 10 and abs(one - two).mean() < 3)
 
 
 @pytest.fixture(scope="module")
-def box(packages: Path) -> Sandbox:
+def box(packages: Path) -> Iterator[Sandbox]:
     """One that sees the packages."""
     runtime = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    # What a package holds belongs to root here, and is for everyone to read.
-    return Sandbox.create(runtime, workspace=packages, env={"PYTHONPATH": "/workspace"}, memory_mb=1024, bound=True)
+    home = Path(tempfile.mkdtemp(prefix="cl-"))
+    home.chmod(0o711)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CLOCHE_HOME", str(home))
+        env = {"PYTHONPATH": "/workspace"}
+        with Sandbox.create(runtime, workspace=packages, env=env, memory_mb=1024) as box:
+            yield box
+    remove_home(home)
 
 
 @pytest.mark.parametrize(("code", "picture"), BLOCKS)
