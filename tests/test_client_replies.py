@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from typing import Any
 
 import pytest
@@ -67,6 +68,7 @@ def test_a_message_is_read(said: bytes, message: Message) -> None:
         line(type="begun", id=1),
         line(type="begun", id="1", count=1),
         line(type="begun", id=1, count=-1),
+        line(type="begun", id=1, count=0),
         line(type="begun", id=True, count=1),
         line(type="begun", id=1 << 64, count=1),
         line(type="done", id=1, exit_code="0"),
@@ -107,6 +109,14 @@ def test_values_are_counted_and_not_what_is_in_text(said: bytes, count: int) -> 
     assert count_values(said) == count if count < 100 and b'",' not in said else abs(count_values(said) - count) <= 2
 
 
+@pytest.mark.parametrize("text", ["x,", "\\n,", '",', "\\"])
+def test_a_long_text_takes_no_memory_to_be_looked_through(text: str) -> None:
+    whole = line(a=text * (8_000_000 // len(text)))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert count_values(whole) == 1
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10
+
+
 def test_what_is_nested_too_deeply_is_not_read() -> None:
     with pytest.raises(ProtocolError, match="levels"):
         count_values(b"[" * 900 + b"]" * 900)
@@ -123,13 +133,13 @@ def test_any_octets_are_a_message_or_an_error(said: bytes) -> None:
 
 @given(st.lists(st.integers(1, 50), max_size=40))
 def test_pieces_of_any_size_make_the_same_messages(sizes: list[int]) -> None:
-    whole = b"".join(line(type="begun", id=number, count=number) + b"\n" for number in range(20))
+    whole = b"".join(line(type="begun", id=number, count=number) + b"\n" for number in range(1, 21))
     reader, at = Replies(), 0
     found: list[Message] = []
     for size in [*sizes, len(whole)]:
         found += reader.feed(whole[at : at + size])
         at += size
-    assert [message.count for message in found] == list(range(20))
+    assert [message.count for message in found] == list(range(1, 21))
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,8 @@ MOST_FORMS: Final = 64
 
 LONGEST_PATH: Final = 4096
 _MIME: Final = re.compile(r"[!-~]{1,255}")
-_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"')
+# Possessive: else each character of a long text is a way back, and takes memory.
+_STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _BRACKET: Final = re.compile(rb"[\[\]{}]")
 
 Kind = Literal["ready", "begun", "result", "error", "done"]
@@ -121,7 +122,9 @@ def _read(found: dict[str, Any]) -> Message:
     id = _number(found["id"])
     match kind:
         case "begun":
-            return Message(kind="begun", id=id, count=_number(found["count"]))
+            if not (count := _number(found["count"])):
+                raise ValueError("it counts from 1")
+            return Message(kind="begun", id=id, count=count)
         case "result":
             return Message(kind="result", id=id, display=_display(found))
         case "error":

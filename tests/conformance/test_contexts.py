@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -426,6 +427,29 @@ def test_a_full_disk_costs_what_is_cut_and_nothing_else(make_or_refuse: Callable
         result = box.run_code(code, language=language).check()
         assert result.text == "5"
         assert result.results[0].cut["text/html"].path is None
+
+
+BEGIN_AGAIN = """
+import gc, os, time
+found = [it for it in gc.get_objects() if type(it).__name__ == "Context" and hasattr(it, "replies")][0]
+while True:
+    os.write(found.replies.fd, b'{"type":"begun","id":%d,"count":%d}\\n' % (found.id, COUNT))
+    time.sleep(0.05)
+"""
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_no_code_gives_itself_more_time(sandbox: Sandbox, count: int) -> None:
+    result = sandbox.run_code(BEGIN_AGAIN.replace("COUNT", str(count)), timeout=0.5)
+    assert result.error
+    assert (result.error.name, result.state_lost) == ("ContextBroken", True)
+
+
+def test_a_flood_gives_no_more_time_either(sandbox: Sandbox) -> None:
+    began = time.monotonic()
+    result = sandbox.run_code("import os\nwhile True: os.write(1, b'x' * 65536)", timeout=1)
+    assert result.limit_hit == "timeout"
+    assert time.monotonic() - began < 10
 
 
 FORGE = """

@@ -50,6 +50,11 @@ class Listener:
     on_stderr: Callable[[str], object] | None = None
     on_result: Callable[[Display], object] | None = None
 
+    @property
+    def is_there(self) -> bool:
+        """True where anybody is told, who may take their time."""
+        return bool(self.on_stdout or self.on_stderr or self.on_result)
+
 
 class AsyncTurn:
     """On a connection whose turn has come."""
@@ -109,11 +114,13 @@ class AsyncTurn:
             if isinstance(frame, frames.Exit):
                 return await self._died(frame)
             if not isinstance(frame, frames.Data):
-                self._add(frame)
+                await self._add(frame)
             elif await self._heard(frame, listener):
                 await self._operation.send(frames.End())
                 return self._finish()
-            self._wait_longer(monotonic() - took)
+            # What it takes to read a flood is the code's own time.
+            if listener.is_there:
+                self._wait_longer(monotonic() - took)
 
     async def wait_until_ready(self) -> None:
         """Of a new interpreter.
@@ -128,7 +135,7 @@ class AsyncTurn:
                 said = result.error.traceback.strip() if result.error else ""
                 raise SandboxError(f"the context could not be started: {result.message}{said and f': {said}'}")
             if not isinstance(frame, frames.Data):
-                self._add(frame)
+                await self._add(frame)
             elif any(message.kind == "ready" for message in await self._read(frame)):
                 await self._operation.send(frames.End())
                 return
@@ -176,13 +183,15 @@ class AsyncTurn:
         if self._deadline is not None:
             self._deadline += seconds
 
-    def _add(self, frame: frames.Frame) -> None:
+    async def _add(self, frame: frames.Frame) -> None:
+        chunk = to_chunk(frame, 0)
+        if chunk is None or chunk.stream == "gap":
+            raise await self._operation.broken(f"{frame.NAME} was not expected in a turn")
         if self._result.execution_count:
             self._output.add(frame)
             return
         # Ours, where no other piece ends after it.
-        chunk = to_chunk(frame, 0)
-        if chunk is not None and self._early_size < MOST_EARLY:
+        if self._early_size < MOST_EARLY:
             self._early.append(chunk)
             self._early_size += chunk.size
 
@@ -190,6 +199,10 @@ class AsyncTurn:
         """True where it was the last word."""
         is_done = False
         for message in await self._read(frame):
+            if message.id == self._id and message.kind == "begun" and self._result.execution_count:
+                # It would give itself more time.
+                await self._break("a piece began twice")
+                return False
             if message.id == self._id:
                 is_done |= self._take(message, listener)
             elif message.kind == "done":

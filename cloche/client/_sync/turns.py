@@ -51,6 +51,11 @@ class Listener:
     on_stderr: Callable[[str], object] | None = None
     on_result: Callable[[Display], object] | None = None
 
+    @property
+    def is_there(self) -> bool:
+        """True where anybody is told, who may take their time."""
+        return bool(self.on_stdout or self.on_stderr or self.on_result)
+
 
 class Turn:
     """On a connection whose turn has come."""
@@ -114,7 +119,9 @@ class Turn:
             elif self._heard(frame, listener):
                 self._operation.send(frames.End())
                 return self._finish()
-            self._wait_longer(monotonic() - took)
+            # What it takes to read a flood is the code's own time.
+            if listener.is_there:
+                self._wait_longer(monotonic() - took)
 
     def wait_until_ready(self) -> None:
         """Of a new interpreter.
@@ -178,12 +185,14 @@ class Turn:
             self._deadline += seconds
 
     def _add(self, frame: frames.Frame) -> None:
+        chunk = to_chunk(frame, 0)
+        if chunk is None or chunk.stream == "gap":
+            raise self._operation.broken(f"{frame.NAME} was not expected in a turn")
         if self._result.execution_count:
             self._output.add(frame)
             return
         # Ours, where no other piece ends after it.
-        chunk = to_chunk(frame, 0)
-        if chunk is not None and self._early_size < MOST_EARLY:
+        if self._early_size < MOST_EARLY:
             self._early.append(chunk)
             self._early_size += chunk.size
 
@@ -191,6 +200,10 @@ class Turn:
         """True where it was the last word."""
         is_done = False
         for message in self._read(frame):
+            if message.id == self._id and message.kind == "begun" and self._result.execution_count:
+                # It would give itself more time.
+                self._break("a piece began twice")
+                return False
             if message.id == self._id:
                 is_done |= self._take(message, listener)
             elif message.kind == "done":
