@@ -29,7 +29,8 @@ def test_variables_survive_from_one_call_to_the_next(box: Sandbox, capfd: pytest
         ["python", "python"],
         ["bash", "bash"],
     ]
-    assert main(["code", "box", "--restart"]) == 0
+    for language in ("python", "sh"):
+        assert main(["code", "box", "--restart", "--language", language]) == 0
     assert main(["code", "box", "-c", "a"]) == 1
     assert "NameError: name 'a' is not defined" in capfd.readouterr().err
     del box

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from cloche.client.languages import Choice, choose_language, make_request, make_start
+from cloche.client.languages import Choice, choose_language, default_id, make_request, make_start
 from cloche.drivers import LANGUAGES
 from cloche.errors import InvalidRequest
 
@@ -29,6 +29,21 @@ from cloche.errors import InvalidRequest
 )
 def test_a_language_is_found_by_what_people_call_it(word: str | None, choice: Choice) -> None:
     assert choose_language(word, "node20") == choice
+
+
+@pytest.mark.parametrize(
+    ("word", "own", "id"),
+    [
+        (None, "python3.12", "python"),
+        (None, "node20", "javascript"),
+        ("js", "python3.12", "javascript"),
+        ("python3.12", "python3.12", "python"),
+        ("python3.10", "python3.12", "python3.10"),
+        ("node@22", "python3.12", "node22"),
+    ],
+)
+def test_a_language_has_a_context_of_its_name(word: str | None, own: str, id: str) -> None:
+    assert default_id(choose_language(word, own), own) == id
 
 
 @pytest.mark.parametrize("word", ["", "cobol", "python;ls", "../python", "r"])

@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     if args.contexts:
         return _list(box, as_json=args.json)
     if args.restart:
-        box.contexts.restart(args.context or args.language or "python")
+        box.contexts.restart(args.context or _default_of(args.language, box.runtime.name))
     options: dict[str, Any] = {
         "language": args.language,
         "context": args.context,
@@ -73,6 +73,12 @@ def run(args: argparse.Namespace) -> int:
                 say("interrupted")
             options["cwd"] = None
     return 0
+
+
+def _default_of(language: str | None, own: str) -> str:
+    from cloche.client.languages import choose_language, default_id
+
+    return default_id(choose_language(language, own), own)
 
 
 def _read(args: argparse.Namespace) -> str | None:

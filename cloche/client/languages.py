@@ -59,6 +59,12 @@ def choose_language(word: str | None, own: str) -> Choice:
     return Choice(language, own if is_own else runtime + version, dialect)
 
 
+def default_id(choice: Choice, own: str) -> str:
+    """What the default context of that language is called, in a sandbox whose runtime is `own`."""
+    is_usual = choice.runtime in (own, RUNTIMES[choice.language])
+    return choice.language if is_usual else choice.runtime
+
+
 @cache
 def make_start(language: str) -> tuple[tuple[str, ...], bytes]:
     """The words behind the interpreter's path, and what its input begins with: the driver itself."""

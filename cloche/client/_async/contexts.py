@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from cloche.client._async.processes import kill_tree
 from cloche.client._async.turns import AsyncTurn, Listener, interrupt
 from cloche.client.executions import PIECE
-from cloche.client.languages import RUNTIMES, choose_language, make_request, make_start
+from cloche.client.languages import RUNTIMES, choose_language, default_id, make_request, make_start
 from cloche.client.locks import try_lock
 from cloche.client.refusals import refuse_process, refuse_run
 from cloche.client.tags import Context, Found, find_contexts, find_runs, to_tag
@@ -140,7 +140,7 @@ class AsyncContexts:
         if context is not None:
             return (await self._get(context, also_ended=True)).context, None
         choice = choose_language(language, self._own)
-        id = choice.language if choice.runtime in (self._own, RUNTIMES[choice.language]) else choice.runtime
+        id = default_id(choice, self._own)
         known = self._known.get(id)
         return known.context if known else await self._plan(id, choice, None, None), choice.dialect
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from cloche.client._sync.processes import kill_tree
 from cloche.client._sync.turns import Listener, Turn, interrupt
 from cloche.client.executions import PIECE
-from cloche.client.languages import RUNTIMES, choose_language, make_request, make_start
+from cloche.client.languages import RUNTIMES, choose_language, default_id, make_request, make_start
 from cloche.client.locks import try_lock
 from cloche.client.refusals import refuse_process, refuse_run
 from cloche.client.tags import Context, Found, find_contexts, find_runs, to_tag
@@ -141,7 +141,7 @@ class Contexts:
         if context is not None:
             return (self._get(context, also_ended=True)).context, None
         choice = choose_language(language, self._own)
-        id = choice.language if choice.runtime in (self._own, RUNTIMES[choice.language]) else choice.runtime
+        id = default_id(choice, self._own)
         known = self._known.get(id)
         return known.context if known else self._plan(id, choice, None, None), choice.dialect
 
